@@ -1,0 +1,54 @@
+# Headers, config package (find_package(memsnap) -> memsnap::memsnap), pkg-config files, man page.
+include(CMakePackageConfigHelpers)
+
+# Who links a static library links its dependencies too.
+if(BUILD_SHARED_LIBS)
+  set(MEMSNAP_IS_STATIC OFF)
+  set(MEMSNAP_PC_REQUIRES Requires.private)
+else()
+  set(MEMSNAP_IS_STATIC ON)
+  set(MEMSNAP_PC_REQUIRES Requires)
+endif()
+set(MEMSNAP_HAS_RENDER OFF)
+if(TARGET memsnap_render)
+  set(MEMSNAP_HAS_RENDER ON)
+endif()
+
+set(_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/memsnap)
+set(_targets memsnap)
+if(TARGET memsnap_render)
+  list(APPEND _targets memsnap_render)
+  set_target_properties(memsnap_render PROPERTIES EXPORT_NAME render)
+endif()
+
+install(TARGETS ${_targets} EXPORT memsnapTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY lib/include/memsnap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+if(TARGET memsnap_render AND EXISTS ${PROJECT_SOURCE_DIR}/render/include/memsnap)
+  install(DIRECTORY render/include/memsnap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+endif()
+install(EXPORT memsnapTargets NAMESPACE memsnap:: DESTINATION ${_package_dir})
+
+configure_package_config_file(cmake/memsnapConfig.cmake.in ${PROJECT_BINARY_DIR}/memsnapConfig.cmake
+  INSTALL_DESTINATION ${_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/memsnapConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/memsnapConfig.cmake ${PROJECT_BINARY_DIR}/memsnapConfigVersion.cmake
+  DESTINATION ${_package_dir})
+
+# Full paths, so that an absolute CMAKE_INSTALL_LIBDIR works too.
+configure_file(cmake/memsnap.pc.in ${PROJECT_BINARY_DIR}/memsnap.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/memsnap.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET memsnap_render)
+  configure_file(cmake/memsnap-render.pc.in ${PROJECT_BINARY_DIR}/memsnap-render.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/memsnap-render.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+
+if(TARGET memsnap_program)
+  install(TARGETS memsnap_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(EXISTS ${PROJECT_SOURCE_DIR}/docs/memsnap.1)
+  install(FILES docs/memsnap.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
