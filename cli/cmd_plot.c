@@ -1,0 +1,150 @@
+/* cmd_plot.c -- `memsnap plot`: memory over time as a picture. */
+#include "commands.h"
+#include "window.h"
+
+#include <memsnap/render.h>
+
+#include <string.h>
+
+static const char *const kind_words[] = {"timeline", "reserved", NULL}; /* in the order of enum msnap_plot_kind */
+static const char *const by_words[] = {"stack", "line", "stream", "pool", NULL}; /* of enum msnap_group_by */
+static const char *const x_words[] = {"auto", "events", "time", NULL};           /* of enum msnap_plot_x */
+
+static const struct opt options[] = {
+    {"kind", 'k', OPT_CHOICE, NULL, kind_words, "what to draw (default: timeline)", 0, 0},
+    {"by", 'b', OPT_CHOICE, NULL, by_words,
+     "what a colour stands for (default: line where your code is\nin the stacks, else stack)", 0, 0},
+    {"top", 'n', OPT_INT, "N", NULL, "groups with a colour of their own (default: 10)", 1, MSNAP_PLOT_MAX_TOP},
+    {"x", 'x', OPT_CHOICE, NULL, x_words,
+     "the horizontal axis (default: auto, which is time unless\nmost of it passes without events)", 0, 0},
+    {"from", 0, OPT_STRING, "WHEN", NULL,
+     "draw from WHEN on: an event number, or seconds since\nthe device's first event, as in 12.5s", 0, 0},
+    {"to", 0, OPT_STRING, "WHEN", NULL, "draw up to WHEN, that one included", 0, 0},
+    {"width", 'W', OPT_INT, "PIXELS", NULL, "default: 1280", MSNAP_PLOT_MIN_WIDTH, MSNAP_PLOT_MAX_WIDTH},
+    {"height", 'H', OPT_INT, "PIXELS", NULL, "default: 720", MSNAP_PLOT_MIN_HEIGHT, MSNAP_PLOT_MAX_HEIGHT},
+    {"scale", 0, OPT_INT, "N", NULL, "PNG only: N image pixels for each, for sharp print (default: 1)", 1, 8},
+    {"title", 0, OPT_STRING, "TEXT", NULL, "instead of the finding", 0, 0},
+    {0}};
+
+enum format { SVG, PNG, PDF, UNKNOWN };
+
+static enum format format_of(const char *path)
+{
+    static const char *const endings[] = {".svg", ".png", ".pdf"};
+    const size_t n = strlen(path);
+    if (strcmp(path, "-") == 0)
+        return SVG;
+    for (size_t i = 0; i < 3; i++)
+        if (n > 4 && strcmp(path + n - 4, endings[i]) == 0)
+            return (enum format)i;
+    return UNKNOWN;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
+}
+
+static enum msnap_status write_scene(const struct msnap_scene *scene, enum format format, double scale,
+                                     struct msnap_sink *sink, struct msnap_error *err)
+{
+    switch (format) {
+    case PNG:
+        return msnap_scene_write_png(scene, scale, sink, err);
+    case PDF:
+        return msnap_scene_write_pdf(scene, sink, err);
+    case SVG:
+    case UNKNOWN:
+        msnap_scene_write_svg(scene, sink);
+        break;
+    }
+    return MSNAP_OK;
+}
+
+/* Draws one device into `out`; the exit code. */
+static int draw(const struct cli *cli, const struct msnap_snapshot *s, const struct msnap_device *device,
+                struct msnap_arena *arena, struct output *out)
+{
+    const char *path = cli->operands[0];
+    const enum msnap_plot_kind kind = (enum msnap_plot_kind)cli_choice(cli, "kind", MSNAP_PLOT_TIMELINE);
+    struct msnap_error err = {0};
+    struct msnap_history h;
+    struct msnap_scene scene;
+    int64_t first, last;
+
+    if (msnap_history_build(s, device, kind == MSNAP_PLOT_RESERVED ? MSNAP_WITH_SERIES : 0, arena, &h, &err))
+        return cli_fail(cli, path, &err);
+    struct msnap_plot plot = msnap_plot_default(&h, kind);
+    plot.by = cli_given(cli, "by") ? (int)cli_choice(cli, "by", 0) : MSNAP_PLOT_BY_AUTO;
+    plot.x = (enum msnap_plot_x)cli_choice(cli, "x", MSNAP_PLOT_X_AUTO);
+    plot.top = (size_t)cli_int(cli, "top", (int64_t)plot.top);
+    plot.width = (float)cli_int(cli, "width", (int64_t)plot.width);
+    plot.height = (float)cli_int(cli, "height", (int64_t)plot.height);
+    plot.title = cli_text(cli, "title");
+    plot.source = base_name(path);
+    if (cli_given(cli, "from") || cli_given(cli, "to")) {
+        window_of(cli, s, device, &first, &last);
+        if (last < first)
+            return cli_error(EXIT_USAGE, path, "no events lie between --from and --to");
+        plot.window = (struct msnap_window){(uint32_t)first, (uint32_t)last};
+    }
+    if (msnap_plot_draw(&h, &plot, arena, &scene, &err) != MSNAP_OK)
+        return err.status == MSNAP_EUSAGE ? cli_error(EXIT_USAGE, path, "%s", err.text) : cli_fail(cli, path, &err);
+    if (write_scene(&scene, format_of(cli_text(cli, "output")), (double)cli_int(cli, "scale", 1), &out->sink, &err))
+        return err.status == MSNAP_EIO && out->error ? EXIT_FINE /* output_close says why */ : cli_fail(cli, path, &err);
+    return EXIT_FINE;
+}
+
+static int run(struct cli *cli)
+{
+    const char *path = cli->operands[0], *picture = cli_text(cli, "output");
+    const struct msnap_device *device = NULL;
+    struct msnap_snapshot *s;
+    struct output out;
+
+    int code = window_check(cli);
+    if (code != EXIT_FINE)
+        return code;
+    if (!picture)
+        return cli_usage(cli->command, "name the picture with -o: peak.svg, peak.png or peak.pdf");
+    const enum format format = format_of(picture);
+    if (format == UNKNOWN)
+        return cli_usage(cli->command, "%s: pictures end in .svg, .png or .pdf", picture);
+    if (cli_given(cli, "scale") && format != PNG)
+        return cli_usage(cli->command, "--scale is for PNG; SVG and PDF are sharp at any size");
+    code = output_open(cli, &out);
+    if (code != EXIT_FINE)
+        return code;
+    code = cli_open(cli, path, &s);
+    if (code != EXIT_FINE)
+        return output_close(cli, &out, code);
+    code = cli_device(cli, path, s, &device);
+    if (code == EXIT_FINE && !device)
+        code = cli_error(EXIT_INPUT, path, "has neither events nor segments: there is nothing to draw");
+    if (code == EXIT_FINE) {
+        struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
+        code = arena ? draw(cli, s, device, arena, &out) : cli_error(EXIT_MACHINE, path, "no memory");
+        msnap_arena_free(arena);
+    }
+    msnap_snapshot_free(s);
+    return output_close(cli, &out, code);
+}
+
+const struct command command_plot = {
+    .name = "plot",
+    .summary = "Memory over time as a picture: SVG, PNG or PDF",
+    .operands = "FILE -o PICTURE",
+    .about =
+        "Kinds: timeline (allocated bytes, stacked by who holds them at the peak, under the line of\n"
+        "what is reserved) and reserved (reserved, active, allocated and requested bytes).\n\n"
+        "Each column of pixels shows its highest moment: no peak is lost, however short. Memory from\n"
+        "before the recording is the grey base. The ending of PICTURE chooses the format; resting\n"
+        "the pointer on an area of an SVG names its stack. docs/pictures.md tells how to read them.\n",
+    .examples = "  memsnap plot run.pickle -o peak.svg\n"
+                "  memsnap plot run.pickle --by stack --from 12.5s --to 14s -o step.png --scale 2\n",
+    .min_operands = 1,
+    .max_operands = 1,
+    .takes = TAKES_DEVICE | TAKES_OUTPUT | TAKES_SNAPSHOT,
+    .opts = options,
+    .run = run};

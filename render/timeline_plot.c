@@ -1,0 +1,210 @@
+/* timeline_plot.c -- allocated bytes over time, stacked by who holds them, under the reserved line. */
+#include "plot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LAYERS = MSNAP_PLOT_MAX_TOP + 2 };
+
+/* One group as it is drawn. */
+struct layer {
+    size_t group; /* row of the split */
+    unsigned look;
+    const char *label, *title;
+    double steadiness; /* mean over its peak: 1 for what never changes */
+};
+
+static int steadier_first(const void *a, const void *b)
+{
+    const struct layer *x = a, *y = b;
+    if (x->steadiness != y->steadiness)
+        return x->steadiness > y->steadiness ? -1 : 1;
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+static enum msnap_status choose_grouping(struct msnap_canvas *c, size_t top, enum msnap_group_by *by,
+                                         struct msnap_grouping *out, struct msnap_error *err)
+{
+    struct msnap_arena *arena = c->scene->arena;
+    const uint32_t peak = c->areas.peak.event;
+    *by = c->plot->by == MSNAP_PLOT_BY_AUTO ? MSNAP_BY_LINE : (enum msnap_group_by)c->plot->by;
+    enum msnap_status status = msnap_grouping_build(c->h, peak, *by, top + 1, arena, out, err);
+    if (status != MSNAP_OK || c->plot->by != MSNAP_PLOT_BY_AUTO)
+        return status;
+    for (size_t g = 0; g < out->n_groups; g++)
+        if (out->rows[g].key != 0 && !(out->has_rest && g + 1 == out->n_groups))
+            return MSNAP_OK; /* there is user code */
+    *by = MSNAP_BY_STACK;
+    return msnap_grouping_build(c->h, peak, *by, top + 1, arena, out, err);
+}
+
+/* From the bottom up: what predates the recording, then the groups, the steady ones first, so that
+ * weights carry what comes and goes; the rest on top. */
+static size_t make_layers(struct msnap_canvas *c, enum msnap_group_by by, const struct msnap_grouping *grouping,
+                          const struct msnap_area_groups *split, struct layer layers[MAX_LAYERS])
+{
+    struct msnap_scene *s = c->scene;
+    char size[24];
+    size_t n = 0;
+    if (split->has_before && split->sum[split->n_groups - 1] > 0) {
+        const size_t g = split->n_groups - 1;
+        layers[n++] = (struct layer){g, MSNAP_LOOK_BEFORE, "from before the recording",
+                                     msnap_scene_format(s, "Allocated before the recording began\n%s at the peak",
+                                                        msnap_format_bytes(size, split->at_peak[g])),
+                                     1};
+    }
+    const size_t first = n;
+    size_t rest = SIZE_MAX;
+    for (size_t g = 0; g < grouping->n_groups && n < MAX_LAYERS - 1; g++) {
+        if (split->sum[g] == 0)
+            continue;
+        if (grouping->has_rest && g + 1 == grouping->n_groups) {
+            rest = g;
+            continue;
+        }
+        uint64_t highest = 1;
+        for (size_t i = 0; i < c->areas.n_columns; i++)
+            if (split->bytes[g * c->areas.n_columns + i] > highest)
+                highest = split->bytes[g * c->areas.n_columns + i];
+        layers[n++] = (struct layer){g, 0, msnap_group_label(s, c->h, by, &grouping->rows[g]),
+                                     msnap_group_title(s, c->h, by, &grouping->rows[g], split->at_peak[g]),
+                                     (double)split->sum[g] / (double)highest};
+    }
+    qsort(layers + first, n - first, sizeof *layers, steadier_first);
+    for (size_t i = first; i < n; i++)
+        layers[i].look = msnap_look_of_group(i - first);
+    if (rest != SIZE_MAX)
+        layers[n++] = (struct layer){rest, MSNAP_LOOK_REST, "all others",
+                                     msnap_scene_format(s, "All other groups together\n%s at the peak",
+                                                        msnap_format_bytes(size, split->at_peak[rest])),
+                                     0};
+    return n;
+}
+
+/* Each layer's polygon reaches from its upper edge down to the axis and is painted over by the
+ * layers below it: no seams between them, and half the points. */
+static void draw_layers(struct msnap_canvas *c, const struct msnap_area_groups *split, const struct layer *layers,
+                        size_t n)
+{
+    const size_t n_columns = c->areas.n_columns;
+    uint64_t *level = msnap_arena_alloc(c->scene->arena, n_columns, sizeof *level);
+    if (!level) {
+        c->scene->failed = true;
+        return;
+    }
+    memcpy(level, c->areas.highest, n_columns * sizeof *level);
+    for (size_t i = n; i-- > 0;) {
+        size_t n_points;
+        const struct msnap_point *points = msnap_canvas_steps(c, level, true, &n_points);
+        if (points)
+            msnap_scene_polygon(c->scene, layers[i].look, points, n_points, layers[i].title);
+        const uint64_t *own = split->bytes + layers[i].group * n_columns;
+        for (size_t k = 0; k < n_columns; k++)
+            level[k] -= own[k];
+    }
+}
+
+static const char *share_of(struct msnap_scene *s, uint64_t part, uint64_t whole)
+{
+    if (whole == 0)
+        return "";
+    const double percent = 100.0 * (double)part / (double)whole;
+    return msnap_scene_format(s, percent > 0 && percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
+}
+
+/* Whether columns hold so many events that their lowest total is worth a line of its own. */
+static bool is_dense(const struct msnap_canvas *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->areas.n_columns; i++)
+        n += c->areas.lowest[i] != c->areas.highest[i];
+    return 2 * n > c->areas.n_columns;
+}
+
+static void draw_legend(struct msnap_canvas *c, enum msnap_group_by by, const struct msnap_area_groups *split,
+                        const struct layer *layers, size_t n, bool has_lowest)
+{
+    static const char *const names[MSNAP_N_GROUP_BY] = {"stack", "source line", "stream", "memory pool"};
+    struct msnap_legend_row rows[MAX_LAYERS + 3];
+    struct msnap_scene *s = c->scene;
+    char number[32];
+    const uint64_t allocated = c->areas.peak.totals.allocated;
+    size_t n_rows = 0;
+    rows[n_rows++] = (struct msnap_legend_row){.look = MSNAP_LOOK_RESERVED, .label = "reserved from the device",
+                                               .bytes = c->areas.peak.totals.reserved};
+    if (has_lowest)
+        rows[n_rows++] = (struct msnap_legend_row){.look = MSNAP_LOOK_LOWEST, .label = "lowest within a pixel",
+                                                   .bytes = c->areas.lowest[c->areas.peak_column]};
+    rows[n_rows++] = (struct msnap_legend_row){.bold = true, .label = "allocated", .bytes = allocated,
+                                               .extra = allocated ? "100 %" : NULL};
+    for (size_t i = n; i-- > 0;)
+        rows[n_rows++] = (struct msnap_legend_row){.look = layers[i].look, .label = layers[i].label,
+                                                   .bytes = split->at_peak[layers[i].group],
+                                                   .extra = share_of(s, split->at_peak[layers[i].group], allocated),
+                                                   .title = layers[i].title};
+    const uint32_t event = c->areas.peak.event;
+    const char *heading = c->areas.window.first_event == MSNAP_NO_EVENT ? "At the dump"
+                          : event == MSNAP_NO_EVENT                     ? "At the peak, before the first event"
+                                                                        : msnap_scene_format(s, "At the peak, event %s", msnap_format_count(number, event));
+    msnap_canvas_legend(c, heading, "bytes", "share", rows, n_rows,
+                        msnap_scene_format(s, "Stacked by %s, the steadiest at the bottom; whole blocks.", names[by]));
+}
+
+static const char *finding(struct msnap_canvas *c)
+{
+    char allocated[24], reserved[24], asked[24], number[32];
+    struct msnap_scene *s = c->scene;
+    const struct msnap_moment *peak = &c->areas.peak;
+    msnap_format_bytes(allocated, peak->totals.allocated);
+    msnap_format_bytes(reserved, peak->totals.reserved);
+    if (c->areas.window.first_event == MSNAP_NO_EVENT)
+        return msnap_scene_format(s, "%s allocated, %s reserved at the dump", allocated, reserved);
+    const uint32_t oom = msnap_final_oom(c->h, c->areas.window);
+    if (oom != MSNAP_NO_EVENT) {
+        const uint64_t size = c->h->snapshot->events.size[c->h->device->first_event + oom];
+        return msnap_scene_format(s, "Out of memory asking for %s; peak %s allocated, %s reserved",
+                                  msnap_format_bytes(asked, size), allocated, reserved);
+    }
+    if (peak->event == MSNAP_NO_EVENT)
+        return msnap_scene_format(s, "Peak %s allocated before the first event; %s reserved", allocated, reserved);
+    return msnap_scene_format(s, "Peak %s allocated at event %s; %s reserved", allocated,
+                              msnap_format_count(number, peak->event), reserved);
+}
+
+enum msnap_status msnap_draw_timeline(struct msnap_canvas *c, struct msnap_error *err)
+{
+    struct msnap_grouping grouping;
+    struct msnap_area_groups split;
+    struct layer layers[MAX_LAYERS];
+    enum msnap_group_by by;
+
+    /* The legend names every group that has a colour; where it has no room, there are fewer. */
+    const size_t rows = msnap_canvas_legend_rows(c);
+    const size_t room = rows > 6 ? rows - 5 : 1;
+    enum msnap_status status = choose_grouping(c, c->plot->top < room ? c->plot->top : room, &by, &grouping, err);
+    if (status != MSNAP_OK)
+        return status;
+    const bool has_before = c->h->allocs.n_initial > c->h->allocs.n_initial_pending && c->h->device->n_events > 0;
+    status = msnap_areas_split(c->h, &c->areas, &grouping, has_before, c->scene->arena, &split, err);
+    if (status != MSNAP_OK)
+        return status;
+    const size_t n = make_layers(c, by, &grouping, &split, layers);
+    const bool has_lowest = is_dense(c);
+
+    msnap_canvas_grid(c);
+    draw_layers(c, &split, layers, n);
+    size_t n_points;
+    const struct msnap_point *points;
+    if (has_lowest && (points = msnap_canvas_steps(c, c->areas.lowest, false, &n_points)) != NULL)
+        msnap_scene_line(c->scene, MSNAP_LOOK_LOWEST, points, n_points, "lowest within a pixel");
+    points = msnap_canvas_steps(c, c->areas.reserved, false, &n_points);
+    if (points)
+        msnap_scene_line(c->scene, MSNAP_LOOK_RESERVED, points, n_points, "reserved from the device");
+    msnap_canvas_x_axis(c);
+    msnap_canvas_markers(c);
+    msnap_canvas_titles(c, finding(c));
+    draw_legend(c, by, &split, layers, n, has_lowest);
+    return MSNAP_OK;
+}
