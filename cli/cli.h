@@ -16,18 +16,18 @@
 /* ---- exit codes ---- */
 enum {
     EXIT_FINE = 0,
-    EXIT_IS_SO = 1,   /* a thing that was asked about is so */
-    EXIT_USAGE = 2,   /* wrong usage */
-    EXIT_INPUT = 3,   /* bad input */
-    EXIT_MACHINE = 4  /* no memory, no device, cannot write */
+    EXIT_IS_SO = 1,  /* a thing that was asked about is so */
+    EXIT_USAGE = 2,  /* wrong usage */
+    EXIT_INPUT = 3,  /* bad input */
+    EXIT_MACHINE = 4 /* no memory, no device, cannot write */
 };
 
 /* ---- options ---- */
 enum opt_kind { OPT_FLAG, OPT_STRING, OPT_SIZE, OPT_INT, OPT_CHOICE };
 
 struct opt {
-    const char *name;           /* without the dashes; NULL ends a table */
-    char letter;                /* one-letter form, 0: none */
+    const char *name; /* without the dashes; NULL ends a table */
+    char letter;      /* one-letter form, 0: none */
     enum opt_kind kind;
     const char *arg;            /* what stands for the argument in help: "SIZE"; NULL for flags and choices */
     const char *const *choices; /* OPT_CHOICE: the allowed words, NULL-terminated */
@@ -53,8 +53,8 @@ struct command {
     const char *about;    /* paragraphs for `memsnap help NAME`; a newline at the end */
     const char *examples; /* lines "memsnap ...", NULL: none */
     size_t min_operands, max_operands;
-    unsigned takes;          /* TAKES_* */
-    const struct opt *opts;  /* the command's own options; NULL: none */
+    unsigned takes;         /* TAKES_* */
+    const struct opt *opts; /* the command's own options; NULL: none */
     int (*run)(struct cli *cli);
 };
 
@@ -69,7 +69,7 @@ struct opt_value {
 
 /* Values by name. Asking for a name that is not in the command's tables is our own bug. */
 bool cli_given(const struct cli *cli, const char *name);
-const char *cli_text(const struct cli *cli, const char *name);                       /* NULL: not given */
+const char *cli_text(const struct cli *cli, const char *name); /* NULL: not given */
 uint64_t cli_size(const struct cli *cli, const char *name, uint64_t otherwise);
 int64_t cli_int(const struct cli *cli, const char *name, int64_t otherwise);
 size_t cli_choice(const struct cli *cli, const char *name, size_t otherwise);
@@ -92,6 +92,8 @@ struct cli {
  * printed, else EXIT_FINE. */
 int opt_parse(struct cli *cli, const struct command *command, int n_args, char **args);
 void opt_print_help(struct msnap_sink *out, const struct command *command);
+/* Which of the names is meant by a mistyped word; NULL where none is near. */
+const char *nearest_word(const char *word, const char *const *names, size_t n);
 
 /* ---- errors: all on standard error, one line each; each returns the exit code ---- */
 /* "memsnap: FILE: byte 8211: TEXT" for a failed library call; `file` may be NULL. */
@@ -102,6 +104,8 @@ int cli_fail_input(const struct cli *cli, const char *file, const struct msnap_e
 int cli_usage(const struct command *command, const char *format, ...) MSNAP_PRINTF(2, 3);
 /* "memsnap: [FILE: ]TEXT"; returns `code`. */
 int cli_error(int code, const char *file, const char *format, ...) MSNAP_PRINTF(3, 4);
+/* A sink on standard error, for texts that are put together from parts. */
+void cli_stderr(struct msnap_sink *sink);
 /* A remark that is no error; silent with -q. */
 void cli_note(const struct cli *cli, const char *format, ...) MSNAP_PRINTF(2, 3);
 
@@ -120,12 +124,12 @@ bool cli_wants_device(const struct cli *cli, const struct msnap_device *device);
 struct output {
     struct msnap_sink sink; /* write here */
     int fd;
-    int error;              /* errno of the write that failed */
-    const char *path;       /* NULL: standard output */
-    char *temporary;        /* written here, then renamed; NULL: written in place */
+    int error;        /* errno of the write that failed */
+    const char *path; /* NULL: standard output */
+    char *temporary;  /* written here, then renamed; NULL: written in place */
     bool force;
     bool color;
-    unsigned width;         /* columns of the terminal, 80 elsewhere */
+    unsigned width; /* columns of the terminal, 80 elsewhere */
 };
 /* Standard output, or the file of -o: written beside it and renamed by output_close. Refuses an
  * existing file without --force, and a file that is also an input even with it. EXIT_FINE, or

@@ -1,0 +1,12 @@
+/* commands.h -- every command: one object in its cmd_NAME.c. */
+#ifndef MEMSNAP_COMMANDS_H
+#define MEMSNAP_COMMANDS_H
+
+#include "cli.h"
+
+extern const struct command command_report;
+extern const struct command command_info;
+extern const struct command command_export;
+extern const struct command command_plot;
+
+#endif

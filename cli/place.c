@@ -1,0 +1,143 @@
+/* place.c -- frames and stacks as people read them: short paths, whole lines, nothing unescaped. */
+#include "place.h"
+
+#include "text_buffer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+bool place_has_line(const struct msnap_snapshot *s, uint32_t frame)
+{
+    return s->frames.line[frame] > 0 && s->frames.line[frame] != MSNAP_LINE_U64_MAX;
+}
+
+/* The bytes of "file:line", of the whole path, for the escaping that the format needs. */
+static void put_whole(struct text_buffer *t, const struct msnap_snapshot *s, uint32_t frame)
+{
+    const uint32_t file = s->frames.filename[frame];
+
+    msnap_put(&t->sink, s->strings.bytes[file], s->strings.len[file]);
+    if (place_has_line(s, frame))
+        msnap_putf(&t->sink, ":%" PRId64, s->frames.line[frame]);
+}
+
+void place_put_json(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t frame)
+{
+    struct text_buffer t;
+
+    if (!frame) {
+        msnap_puts(out, "null");
+        return;
+    }
+    text_buffer_init(&t);
+    put_whole(&t, s, frame);
+    if (text_buffer_finish(&t))
+        msnap_put_json(out, t.bytes, t.n);
+    else
+        msnap_puts(out, "null");
+    text_buffer_free(&t);
+}
+
+void place_put_csv(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t frame)
+{
+    struct text_buffer t;
+
+    if (!frame)
+        return;
+    text_buffer_init(&t);
+    put_whole(&t, s, frame);
+    if (text_buffer_finish(&t))
+        msnap_put_csv(out, t.bytes, t.n);
+    text_buffer_free(&t);
+}
+
+/* The last two parts of a path: enough to know the file, short enough for a table. */
+static const char *short_path(const char *path, size_t n, size_t *kept)
+{
+    size_t slashes = 0;
+
+    for (size_t i = n; i-- > 0;)
+        if ((path[i] == '/' || path[i] == '\\') && ++slashes == 2) {
+            *kept = n - i - 1;
+            return path + i + 1;
+        }
+    *kept = n;
+    return path;
+}
+
+/* Columns are counted as UTF-8 characters. Returns where the first `columns` of them end. */
+static size_t cut_at(const char *text, size_t n, size_t columns)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        if (((unsigned char)text[i] & 0xC0) != 0x80 && columns-- == 0)
+            break;
+        i++;
+    }
+    return i;
+}
+
+static void put_cut(struct msnap_sink *out, struct text_buffer *t, size_t width)
+{
+    if (!text_buffer_finish(t)) {
+        msnap_puts(out, "?");
+        return;
+    }
+    const size_t end = cut_at(t->bytes, t->n, width);
+    if (end == t->n) {
+        msnap_put(out, t->bytes, t->n);
+    } else {
+        msnap_put(out, t->bytes, cut_at(t->bytes, t->n, width > 3 ? width - 3 : 0));
+        msnap_puts(out, "...");
+    }
+}
+
+static void put_short(struct text_buffer *t, const struct msnap_snapshot *s, uint32_t frame)
+{
+    const uint32_t file = s->frames.filename[frame], name = s->frames.name[frame];
+    size_t n;
+    const char *path = short_path(s->strings.bytes[file], s->strings.len[file], &n);
+    const bool has_file = n && !(n == 2 && !memcmp(path, "??", 2)); /* ??: C++ without debug information */
+
+    if (has_file) {
+        msnap_put_terminal(&t->sink, path, n);
+        if (place_has_line(s, frame))
+            msnap_putf(&t->sink, ":%" PRId64, s->frames.line[frame]);
+        msnap_puts(&t->sink, " ");
+    }
+    msnap_put_terminal(&t->sink, s->strings.bytes[name], s->strings.len[name]);
+}
+
+void place_put_frame(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t frame, size_t width)
+{
+    struct text_buffer t;
+
+    text_buffer_init(&t);
+    if (frame)
+        put_short(&t, s, frame);
+    else
+        msnap_puts(&t.sink, "(no line of the user's own code)");
+    put_cut(out, &t, width);
+    text_buffer_free(&t);
+}
+
+void place_put_stack(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t stack, size_t width)
+{
+    struct text_buffer t;
+
+    text_buffer_init(&t);
+    if (stack == MSNAP_STACK_NONE) {
+        msnap_puts(&t.sink, "(no stack was recorded)");
+    } else if (stack == MSNAP_STACK_EMPTY) {
+        msnap_puts(&t.sink, "(an empty stack was recorded)");
+    } else {
+        const uint32_t frame = msnap_stack_user_frame(s, stack);
+        if (!frame)
+            msnap_puts(&t.sink, "(no user code) ");
+        put_short(&t, s, frame ? frame : s->stacks.frame[stack]);
+    }
+    put_cut(out, &t, width);
+    text_buffer_free(&t);
+}

@@ -1,0 +1,67 @@
+/* window.c -- --from and --to: an event number, or seconds since the device's first event. */
+#include "window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "1200" -> event 1200; "12.5s" -> microseconds. */
+static bool parse(const char *text, bool *is_time, int64_t *value)
+{
+    char *end;
+
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    *is_time = false;
+    if (!errno && !*end)
+        return true;
+    const double seconds = strtod(text, &end);
+    *is_time = true;
+    if (strcmp(end, "s") || !(seconds < 9e12))
+        return false;
+    *value = (int64_t)(seconds * 1e6 + 0.5);
+    return true;
+}
+
+int window_check(const struct cli *cli)
+{
+    static const char *const names[] = {"from", "to"};
+    bool is_time;
+    int64_t value;
+
+    for (size_t i = 0; i < 2; i++)
+        if (cli_given(cli, names[i]) && !parse(cli_text(cli, names[i]), &is_time, &value))
+            return cli_usage(cli->command, "--%s takes an event number or a time such as 12.5s, not \"%s\"",
+                             names[i], cli_text(cli, names[i]));
+    return EXIT_FINE;
+}
+
+void window_of(const struct cli *cli, const struct msnap_snapshot *s, const struct msnap_device *device,
+               int64_t *first, int64_t *last)
+{
+    const struct msnap_events *ev = &s->events;
+    const size_t begin = device->first_event, n = device->n_events;
+    bool is_time;
+    int64_t value;
+    size_t timed = 0;
+
+    *first = 0;
+    *last = (int64_t)n - 1;
+    while (timed < n && !(ev->has[begin + timed] & MSNAP_HAS_TIME))
+        timed++;
+    if (cli_given(cli, "from") && parse(cli_text(cli, "from"), &is_time, &value)) {
+        *first = is_time ? (int64_t)timed : value;
+        while (is_time && *first <= *last &&
+               ev->time_us[begin + (size_t)*first] - ev->time_us[begin + timed] < value)
+            ++*first;
+    }
+    if (cli_given(cli, "to") && parse(cli_text(cli, "to"), &is_time, &value)) {
+        if (!is_time && value < *last)
+            *last = value;
+        while (is_time && *last >= 0 &&
+               ev->time_us[begin + (size_t)*last] - ev->time_us[begin + timed] > value)
+            --*last;
+    }
+}
