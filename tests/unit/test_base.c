@@ -94,9 +94,10 @@ static void a_vector_keeps_its_elements_as_it_grows(void **state)
         assert_int_equal(MSNAP_VEC_AT(&v, uint32_t, i), i);
     f->mem.left = 0;
     while (v.n < v.cap)
-        assert_true(MSNAP_VEC_PUSH(&v, mem, uint32_t, (uint32_t)v.n));
+        assert_true(MSNAP_VEC_PUSH(&v, mem, uint32_t, 1));
     const size_t n = v.n;
-    assert_false(MSNAP_VEC_PUSH(&v, mem, uint32_t, 0U));
+    const bool pushed = MSNAP_VEC_PUSH(&v, mem, uint32_t, 0);
+    assert_false(pushed);
     assert_int_equal(v.n, n);
     assert_false(msnap_vec_reserve(&v, mem, sizeof(uint32_t), SIZE_MAX / 2));
     msnap_vec_release(&v, mem, sizeof(uint32_t));
