@@ -4,10 +4,14 @@ include(CMakePackageConfigHelpers)
 # Who links a static library links its dependencies too.
 if(BUILD_SHARED_LIBS)
   set(MEMSNAP_IS_STATIC OFF)
-  set(MEMSNAP_PC_REQUIRES Requires.private)
+  set(MEMSNAP_PC_PRIVATE "Requires.private: zlib\nLibs.private: -lm")
+  set(MEMSNAP_RENDER_PC_PRIVATE "Requires: memsnap\nRequires.private: cairo\nLibs.private: -lm")
+  set(MEMSNAP_PC_LIBS "")
 else()
   set(MEMSNAP_IS_STATIC ON)
-  set(MEMSNAP_PC_REQUIRES Requires)
+  set(MEMSNAP_PC_PRIVATE "Requires: zlib")
+  set(MEMSNAP_RENDER_PC_PRIVATE "Requires: memsnap, cairo")
+  set(MEMSNAP_PC_LIBS " -lm")
 endif()
 set(MEMSNAP_HAS_RENDER OFF)
 if(TARGET memsnap_render)
@@ -26,10 +30,12 @@ install(TARGETS ${_targets} EXPORT memsnapTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY lib/include/memsnap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-if(TARGET memsnap_render AND EXISTS ${PROJECT_SOURCE_DIR}/render/include/memsnap)
-  install(DIRECTORY render/include/memsnap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+set(_not_installed "")
+if(NOT TARGET memsnap_render)
+  set(_not_installed PATTERN render.h EXCLUDE)
 endif()
+install(DIRECTORY lib/include/memsnap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h" ${_not_installed})
 install(EXPORT memsnapTargets NAMESPACE memsnap:: DESTINATION ${_package_dir})
 
 configure_package_config_file(cmake/memsnapConfig.cmake.in ${PROJECT_BINARY_DIR}/memsnapConfig.cmake
@@ -48,7 +54,5 @@ endif()
 
 if(TARGET memsnap_program)
   install(TARGETS memsnap_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
-if(EXISTS ${PROJECT_SOURCE_DIR}/docs/memsnap.1)
   install(FILES docs/memsnap.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
