@@ -123,6 +123,23 @@ void place_put_frame(struct msnap_sink *out, const struct msnap_snapshot *s, uin
     text_buffer_free(&t);
 }
 
+static bool is_python(const struct msnap_snapshot *s, uint32_t frame)
+{
+    const uint32_t file = s->frames.filename[frame];
+    const size_t n = s->strings.len[file];
+
+    return n > 3 && !memcmp(s->strings.bytes[file] + n - 3, ".py", 3);
+}
+
+/* The innermost Python frame: below it there is only C++, which says "allocator" in many words. */
+static uint32_t innermost_python(const struct msnap_snapshot *s, uint32_t stack)
+{
+    for (; stack > MSNAP_STACK_EMPTY; stack = s->stacks.parent[stack])
+        if (is_python(s, s->stacks.frame[stack]))
+            return s->stacks.frame[stack];
+    return 0;
+}
+
 void place_put_stack(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t stack, size_t width)
 {
     struct text_buffer t;
@@ -133,10 +150,15 @@ void place_put_stack(struct msnap_sink *out, const struct msnap_snapshot *s, uin
     } else if (stack == MSNAP_STACK_EMPTY) {
         msnap_puts(&t.sink, "(an empty stack was recorded)");
     } else {
-        const uint32_t frame = msnap_stack_user_frame(s, stack);
-        if (!frame)
+        const uint32_t user = msnap_stack_user_frame(s, stack), inner = innermost_python(s, stack);
+        if (!user)
             msnap_puts(&t.sink, "(no user code) ");
-        put_short(&t, s, frame ? frame : s->stacks.frame[stack]);
+        put_short(&t, s, user ? user : inner ? inner : s->stacks.frame[stack]);
+        if (user && inner && inner != user) { /* what the line called: tells stacks of one line apart */
+            const uint32_t name = s->frames.name[inner];
+            msnap_puts(&t.sink, " > ");
+            msnap_put_terminal(&t.sink, s->strings.bytes[name], s->strings.len[name]);
+        }
     }
     put_cut(out, &t, width);
     text_buffer_free(&t);

@@ -13,7 +13,8 @@ void place_put_json(struct msnap_sink *out, const struct msnap_snapshot *s, uint
 void place_put_csv(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t frame);
 /* "models/gpt.py:88 forward": the path's last parts, safe for a terminal, at most `width` columns. */
 void place_put_frame(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t frame, size_t width);
-/* The stack's user frame in that form; where it has none, its innermost frame and why. */
+/* The stack's user frame in that form and the innermost Python function that it led to, as in
+ * "models/gpt.py:88 forward > linear"; where it has none, its innermost frame and why. */
 void place_put_stack(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t stack, size_t width);
 
 #endif

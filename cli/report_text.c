@@ -122,7 +122,7 @@ static void put_row(struct msnap_sink *t, uint64_t bytes, uint64_t whole, uint64
 {
     char exact[32], human[24], share[16], n[32];
 
-    msnap_putf(t, "  %18s %10s %5s %9s  ", format_count(exact, bytes), msnap_format_bytes(human, bytes),
+    msnap_putf(t, "  %18s %10s %5s %9s  ", format_count(exact, bytes), bytes < 1024 ? "" : msnap_format_bytes(human, bytes),
                format_share(share, bytes, whole), format_count(n, count));
 }
 
@@ -150,7 +150,7 @@ static void put_table(struct output *out, const struct device_facts *f, const st
     char exact[32];
 
     msnap_putf(t, "  %18s %10s %5s %9s  %s\n", "bytes", "", "share", "count",
-               by == MSNAP_BY_LINE ? "source line" : "user's line of the stack");
+               by == MSNAP_BY_LINE ? "source line" : "line of your code > innermost function");
     for (size_t i = 0; i < rank->n; i++) {
         const struct msnap_rank_row *row = &rank->rows[i];
         sum += row->bytes;
