@@ -1,0 +1,150 @@
+/* mem.c -- the default allocator, the budget and growable arrays. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* mremap */
+#endif
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#include <sys/mman.h>
+#define MAP_LARGE 1
+#else
+#define MAP_LARGE 0
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#undef MAP_LARGE
+#define MAP_LARGE 0
+#endif
+#endif
+
+#if MAP_LARGE
+/* Pieces from this size on are mapped: they grow without a copy, and huge pages make the first
+ * touch of a large column several times cheaper. */
+#define LARGE ((size_t)2 << 20)
+
+static void *map_piece(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    (void)madvise(p, size, MADV_HUGEPAGE);
+    return p;
+}
+
+static void *default_resize(void *ctx, void *p, size_t old_size, size_t new_size)
+{
+    (void)ctx;
+    bool was_large = p && old_size >= LARGE, is_large = new_size >= LARGE;
+    if (!was_large && !is_large) {
+        if (new_size == 0) {
+            free(p);
+            return NULL;
+        }
+        return realloc(p, new_size);
+    }
+    if (new_size == 0) {
+        munmap(p, old_size);
+        return NULL;
+    }
+    if (was_large && is_large) {
+        void *q = mremap(p, old_size, new_size, MREMAP_MAYMOVE);
+        if (q == MAP_FAILED)
+            return NULL;
+        (void)madvise(q, new_size, MADV_HUGEPAGE);
+        return q;
+    }
+    void *q = is_large ? map_piece(new_size) : malloc(new_size);
+    if (!q)
+        return NULL;
+    if (p) {
+        memcpy(q, p, old_size < new_size ? old_size : new_size);
+        if (was_large)
+            munmap(p, old_size);
+        else
+            free(p);
+    }
+    return q;
+}
+#else
+static void *default_resize(void *ctx, void *p, size_t old_size, size_t new_size)
+{
+    (void)ctx;
+    (void)old_size;
+    if (new_size == 0) {
+        free(p);
+        return NULL;
+    }
+    return realloc(p, new_size);
+}
+#endif
+
+struct msnap_mem msnap_mem_default(void) { return (struct msnap_mem){default_resize, NULL}; }
+
+static void *budget_resize(void *ctx, void *p, size_t old_size, size_t new_size)
+{
+    struct msnap_budget *b = ctx;
+    if (!p)
+        old_size = 0;
+    if (new_size > old_size && new_size - old_size > (b->limit > b->used ? b->limit - b->used : 0)) {
+        b->refused = true;
+        return NULL;
+    }
+    void *q = b->inner.resize(b->inner.ctx, p, old_size, new_size);
+    if (q || new_size == 0)
+        b->used = b->used - old_size + new_size;
+    return q;
+}
+
+void msnap_budget_init(struct msnap_budget *b, struct msnap_mem inner, uint64_t limit)
+{
+    *b = (struct msnap_budget){{budget_resize, b}, inner, 0, limit, false};
+}
+
+bool msnap_vec_reserve(struct msnap_vec *v, struct msnap_mem mem, size_t elem, size_t want)
+{
+    if (want <= v->cap)
+        return true;
+    size_t cap = v->cap + v->cap / 2;
+    if (cap < want)
+        cap = want;
+    if (cap < 16)
+        cap = 16;
+    size_t size;
+    if (msnap_mul_overflows(cap, elem, &size))
+        return false;
+    void *p = mem.resize(mem.ctx, v->data, v->cap * elem, size);
+    if (!p && cap > want) { /* near a limit: no more than needed */
+        cap = want;
+        size = cap * elem;
+        p = mem.resize(mem.ctx, v->data, v->cap * elem, size);
+    }
+    if (!p)
+        return false;
+    v->data = p;
+    v->cap = cap;
+    return true;
+}
+
+void msnap_vec_trim(struct msnap_vec *v, struct msnap_mem mem, size_t elem)
+{
+    if (v->cap == v->n)
+        return;
+    if (v->n == 0) {
+        msnap_vec_release(v, mem, elem);
+        return;
+    }
+    void *p = mem.resize(mem.ctx, v->data, v->cap * elem, v->n * elem);
+    if (p) {
+        v->data = p;
+        v->cap = v->n;
+    }
+}
+
+void msnap_vec_release(struct msnap_vec *v, struct msnap_mem mem, size_t elem)
+{
+    msnap_mem_release(mem, v->data, v->cap * elem);
+    *v = (struct msnap_vec){0};
+}

@@ -1,0 +1,39 @@
+/* load.h -- a snapshot's value cells to columns. */
+#ifndef MSNAP_MODEL_LOAD_H
+#define MSNAP_MODEL_LOAD_H
+
+#include "format/pyvalue.h"
+#include "model/store.h"
+
+struct msnap_loader {
+    struct msnap_store *st;
+    struct msnap_pickle *pk;
+    int64_t last_stream_raw; /* entries repeat streams and pools: the last one's id */
+    uint32_t last_stream, last_pool;
+    msnap_cell last_pool_cell;
+    uint64_t work, work_limit; /* pairs looked at: sharing must not make reading quadratic */
+};
+
+/* Fails at the reader's place. */
+enum msnap_status msnap_load_wrong(struct msnap_loader *ld, const char *what, const char *key, msnap_cell got,
+                                   const char *expected, struct msnap_error *err);
+enum msnap_status msnap_load_no_memory(struct msnap_loader *ld, struct msnap_error *err);
+/* Counts n pairs of work; fails once a file refers to the same objects too often. */
+enum msnap_status msnap_load_work(struct msnap_loader *ld, size_t n, struct msnap_error *err);
+
+/* load_frames.c: the stack id of a `frames` value (NULL err text names `what`). */
+enum msnap_status msnap_load_stack(struct msnap_loader *ld, msnap_cell frames, const char *what, uint32_t *out,
+                                   struct msnap_error *err);
+/* load_entry.c: the pickle's record hook; ctx is the loader. */
+enum msnap_status msnap_load_entry(void *ctx, struct msnap_pickle *pk, uint32_t *row, const msnap_cell *pairs,
+                                   size_t n, struct msnap_error *err);
+enum msnap_status msnap_load_stream(struct msnap_loader *ld, msnap_cell c, const char *what, uint32_t *out,
+                                    struct msnap_error *err);
+enum msnap_status msnap_load_pool(struct msnap_loader *ld, msnap_cell c, const char *what, uint32_t *out,
+                                  struct msnap_error *err);
+/* load_state.c: segments with their blocks. `host`: pinned memory, whose segments have no blocks. */
+enum msnap_status msnap_load_segments(struct msnap_loader *ld, msnap_cell list, bool host, struct msnap_error *err);
+/* load_torch.c: the whole result of the unpickler. */
+enum msnap_status msnap_load_torch(struct msnap_loader *ld, struct msnap_error *err);
+
+#endif
