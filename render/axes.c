@@ -58,8 +58,8 @@ void msnap_canvas_x_axis(struct msnap_canvas *c)
     }
     struct msnap_ticks ticks;
     double first = w.first_event, last = w.last_event;
-    size_t n_wanted = (size_t)((b.right - b.left) / 90);
-    n_wanted = n_wanted < 2 ? 2 : n_wanted;
+    size_t n_wanted = (size_t)((b.right - b.left) / 80);
+    n_wanted = n_wanted < 4 ? 4 : n_wanted;
     const bool by_time = c->areas.x_mode == MSNAP_X_TIME;
     if (by_time) {
         const int64_t zero = c->h->snapshot->events.time_us[c->h->device->first_event];
@@ -98,6 +98,7 @@ const struct msnap_point *msnap_canvas_steps(struct msnap_canvas *c, const uint6
         return NULL;
     }
     size_t used = 0;
+    float before = c->box.bottom;
     if (closed)
         points[used++] = (struct msnap_point){c->box.left, c->box.bottom};
     for (size_t i = 0; i < n; i++) {
@@ -105,11 +106,11 @@ const struct msnap_point *msnap_canvas_steps(struct msnap_canvas *c, const uint6
             continue;
         const float x = x_at(c, (double)i / (double)n), y = msnap_canvas_y(c, values[i]);
         if (i > 0)
-            points[used++] = (struct msnap_point){x, points[used - 1].y};
+            points[used++] = (struct msnap_point){x, before};
         points[used++] = (struct msnap_point){x, y};
+        before = y;
     }
-    points[used] = (struct msnap_point){c->box.right, points[used - 1].y};
-    used++;
+    points[used++] = (struct msnap_point){c->box.right, before};
     if (closed)
         points[used++] = (struct msnap_point){c->box.right, c->box.bottom};
     *n_points = used;

@@ -93,6 +93,11 @@ static void draw_item(cairo_t *cr, const struct msnap_item *item, const char *fa
 
 static void draw(cairo_t *cr, const struct msnap_scene *scene)
 {
+    /* Advance widths as the font has them, not rounded to pixels. */
+    cairo_font_options_t *options = cairo_font_options_create();
+    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+    cairo_set_font_options(cr, options);
+    cairo_font_options_destroy(options);
     const char *family = choose_family(cr);
     cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
     for (size_t i = 0; i < scene->n; i++)

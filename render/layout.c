@@ -96,7 +96,9 @@ void msnap_canvas_titles(struct msnap_canvas *c, const char *finding)
                                               c->plot->source ? c->plot->source : "",
                                               c->plot->source ? " \xC2\xB7 " : "", where, events_text(c), coverage_text(c));
     c->scene->title = msnap_scene_format(c->scene, "%s", title);
-    text_within(c, MSNAP_LOOK_TITLE, MARGIN, 36, title, width, NULL);
+    const struct msnap_look *large = msnap_look(MSNAP_LOOK_TITLE);
+    const bool fits = msnap_text_width(title, large->font_size, large->bold) <= width;
+    text_within(c, fits ? MSNAP_LOOK_TITLE : MSNAP_LOOK_TITLE_SMALL, MARGIN, 36, title, width, NULL);
     text_within(c, MSNAP_LOOK_SUBTITLE, MARGIN, 58, subtitle, width, NULL);
 }
 

@@ -6,12 +6,14 @@
 #define SOFT_INK 0x52606D
 
 /* Okabe and Ito's seven, then five of Paul Tol's muted ones, in an order in which neighbours differ
- * in lightness as well as in hue: neighbours are what a stacked picture puts side by side. */
+ * in lightness as well as in hue: neighbours are what a stacked picture puts side by side. The second dozen are
+ * the first in another lightness. */
 static const struct msnap_look looks[MSNAP_N_LOOKS] = {
     [MSNAP_LOOK_PAPER] = {"paper", 0xFFFFFF, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_GRID] = {"grid", NONE, 0xE4E7EB, 1, 0, 0, false},
     [MSNAP_LOOK_AXIS] = {"axis", NONE, 0x7B8794, 1, 0, 0, false},
     [MSNAP_LOOK_TITLE] = {"title", INK, NONE, 0, 0, 20, true},
+    [MSNAP_LOOK_TITLE_SMALL] = {"title-small", INK, NONE, 0, 0, 14, true},
     [MSNAP_LOOK_SUBTITLE] = {"subtitle", SOFT_INK, NONE, 0, 0, 13, false},
     [MSNAP_LOOK_TICK] = {"tick", SOFT_INK, NONE, 0, 0, 12, false},
     [MSNAP_LOOK_NOTE] = {"note", SOFT_INK, NONE, 0, 0, 11, false},
@@ -45,6 +47,18 @@ static const struct msnap_look looks[MSNAP_N_LOOKS] = {
     [MSNAP_LOOK_GROUP + 9] = {"group-9", 0xDDCC77, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_GROUP + 10] = {"group-10", 0x882255, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_GROUP + 11] = {"group-11", 0x44AA99, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 12] = {"group-12", 0x8CBFDC, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 13] = {"group-13", 0x8A5F00, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 14] = {"group-14", 0x8CD3C0, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 15] = {"group-15", 0x908827, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 16] = {"group-16", 0xECB68C, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 17] = {"group-17", 0x336C8B, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 18] = {"group-18", 0xA39BC9, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 19] = {"group-19", 0x7A4864, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 20] = {"group-20", 0x93C1A3, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 21] = {"group-21", 0x847A47, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 22] = {"group-22", 0xC99BB2, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 23] = {"group-23", 0xAAD8D1, NONE, 0, 0, 0, false},
 };
 
 const struct msnap_look *msnap_look(unsigned look_class)

@@ -4,13 +4,14 @@
 
 #include <memsnap/base.h>
 
-#define MSNAP_N_GROUP_COLOURS 12
+#define MSNAP_N_GROUP_COLOURS 24
 
 enum msnap_look_class {
     MSNAP_LOOK_PAPER,
     MSNAP_LOOK_GRID,
     MSNAP_LOOK_AXIS,
     MSNAP_LOOK_TITLE,
+    MSNAP_LOOK_TITLE_SMALL, /* for what does not fit otherwise */
     MSNAP_LOOK_SUBTITLE,
     MSNAP_LOOK_TICK,
     MSNAP_LOOK_NOTE,

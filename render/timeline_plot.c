@@ -8,12 +8,18 @@
 
 enum { MAX_LAYERS = MSNAP_PLOT_MAX_TOP + 2 };
 
+/* What holds less than this part of the peak would be invisible: it joins the rest. */
+enum { SMALLEST_SHARE = 400 };
+/* The floor line: from so many events a column on; over so many neighbours on each side. */
+enum { FLOOR_EVENTS = 12, FLOOR_REACH = 4 };
+
 /* One group as it is drawn. */
 struct layer {
-    size_t group; /* row of the split */
+    const uint64_t *bytes; /* one entry a column */
+    uint64_t at_peak;
     unsigned look;
     const char *label, *title;
-    double steadiness; /* mean over its peak: 1 for what never changes */
+    double steadiness; /* mean over highest: 1 for what never changes */
 };
 
 static int steadier_first(const void *a, const void *b)
@@ -21,7 +27,7 @@ static int steadier_first(const void *a, const void *b)
     const struct layer *x = a, *y = b;
     if (x->steadiness != y->steadiness)
         return x->steadiness > y->steadiness ? -1 : 1;
-    return x->group < y->group ? -1 : x->group > y->group;
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* rows of one array: larger groups first */
 }
 
 static enum msnap_status choose_grouping(struct msnap_canvas *c, size_t top, enum msnap_group_by *by,
@@ -40,53 +46,81 @@ static enum msnap_status choose_grouping(struct msnap_canvas *c, size_t top, enu
     return msnap_grouping_build(c->h, peak, *by, top + 1, arena, out, err);
 }
 
+/* What the layers below leave of the total: the grouping's own rest and what was too small. */
+static void add_rest(struct msnap_canvas *c, struct layer layers[MAX_LAYERS], size_t *n)
+{
+    struct msnap_scene *s = c->scene;
+    const size_t n_columns = c->areas.n_columns;
+    uint64_t *rest = msnap_arena_alloc(s->arena, n_columns, sizeof *rest);
+    uint64_t highest = 0;
+    char size[24];
+    if (!rest) {
+        s->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < n_columns; i++) {
+        rest[i] = c->areas.highest[i];
+        for (size_t k = 0; k < *n; k++)
+            rest[i] -= layers[k].bytes[i];
+        if (rest[i] > highest)
+            highest = rest[i];
+    }
+    if (highest == 0)
+        return;
+    const uint64_t at_peak = rest[c->areas.peak_column];
+    layers[(*n)++] = (struct layer){rest, at_peak, MSNAP_LOOK_REST, "all others",
+                                    msnap_scene_format(s, "All others together\n%s at the peak",
+                                                       msnap_format_bytes(size, at_peak)),
+                                    0};
+}
+
+static uint64_t highest_of(const uint64_t *values, size_t n)
+{
+    uint64_t highest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (values[i] > highest)
+            highest = values[i];
+    return highest;
+}
+
 /* From the bottom up: what predates the recording, then the groups, the steady ones first, so that
  * weights carry what comes and goes; the rest on top. */
 static size_t make_layers(struct msnap_canvas *c, enum msnap_group_by by, const struct msnap_grouping *grouping,
                           const struct msnap_area_groups *split, struct layer layers[MAX_LAYERS])
 {
     struct msnap_scene *s = c->scene;
+    const size_t n_columns = c->areas.n_columns;
     char size[24];
     size_t n = 0;
     if (split->has_before && split->sum[split->n_groups - 1] > 0) {
         const size_t g = split->n_groups - 1;
-        layers[n++] = (struct layer){g, MSNAP_LOOK_BEFORE, "from before the recording",
+        layers[n++] = (struct layer){split->bytes + g * n_columns, split->at_peak[g], MSNAP_LOOK_BEFORE,
+                                     "from before the recording",
                                      msnap_scene_format(s, "Allocated before the recording began\n%s at the peak",
                                                         msnap_format_bytes(size, split->at_peak[g])),
                                      1};
     }
     const size_t first = n;
-    size_t rest = SIZE_MAX;
-    for (size_t g = 0; g < grouping->n_groups && n < MAX_LAYERS - 1; g++) {
-        if (split->sum[g] == 0)
+    const size_t n_named = grouping->n_groups - (grouping->has_rest ? 1 : 0);
+    for (size_t g = 0; g < n_named && n < MAX_LAYERS - 1; g++) {
+        const uint64_t *bytes = split->bytes + g * n_columns;
+        const uint64_t highest = highest_of(bytes, n_columns);
+        if (highest == 0 || (n > first && highest < c->areas.peak.totals.allocated / SMALLEST_SHARE))
             continue;
-        if (grouping->has_rest && g + 1 == grouping->n_groups) {
-            rest = g;
-            continue;
-        }
-        uint64_t highest = 1;
-        for (size_t i = 0; i < c->areas.n_columns; i++)
-            if (split->bytes[g * c->areas.n_columns + i] > highest)
-                highest = split->bytes[g * c->areas.n_columns + i];
-        layers[n++] = (struct layer){g, 0, msnap_group_label(s, c->h, by, &grouping->rows[g]),
+        layers[n++] = (struct layer){bytes, split->at_peak[g], 0, msnap_group_label(s, c->h, by, &grouping->rows[g]),
                                      msnap_group_title(s, c->h, by, &grouping->rows[g], split->at_peak[g]),
                                      (double)split->sum[g] / (double)highest};
     }
     qsort(layers + first, n - first, sizeof *layers, steadier_first);
     for (size_t i = first; i < n; i++)
         layers[i].look = msnap_look_of_group(i - first);
-    if (rest != SIZE_MAX)
-        layers[n++] = (struct layer){rest, MSNAP_LOOK_REST, "all others",
-                                     msnap_scene_format(s, "All other groups together\n%s at the peak",
-                                                        msnap_format_bytes(size, split->at_peak[rest])),
-                                     0};
+    add_rest(c, layers, &n);
     return n;
 }
 
 /* Each layer's polygon reaches from its upper edge down to the axis and is painted over by the
  * layers below it: no seams between them, and half the points. */
-static void draw_layers(struct msnap_canvas *c, const struct msnap_area_groups *split, const struct layer *layers,
-                        size_t n)
+static void draw_layers(struct msnap_canvas *c, const struct layer *layers, size_t n)
 {
     const size_t n_columns = c->areas.n_columns;
     uint64_t *level = msnap_arena_alloc(c->scene->arena, n_columns, sizeof *level);
@@ -100,9 +134,8 @@ static void draw_layers(struct msnap_canvas *c, const struct msnap_area_groups *
         const struct msnap_point *points = msnap_canvas_steps(c, level, true, &n_points);
         if (points)
             msnap_scene_polygon(c->scene, layers[i].look, points, n_points, layers[i].title);
-        const uint64_t *own = split->bytes + layers[i].group * n_columns;
         for (size_t k = 0; k < n_columns; k++)
-            level[k] -= own[k];
+            level[k] -= layers[i].bytes[k];
     }
 }
 
@@ -111,20 +144,45 @@ static const char *share_of(struct msnap_scene *s, uint64_t part, uint64_t whole
     if (whole == 0)
         return "";
     const double percent = 100.0 * (double)part / (double)whole;
+    if (percent > 0 && percent < 0.05)
+        return "< 0.1 %";
     return msnap_scene_format(s, percent > 0 && percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
-/* Whether columns hold so many events that their lowest total is worth a line of its own. */
-static bool is_dense(const struct msnap_canvas *c)
+/* out[i] = the lowest (or highest) of values[i - FLOOR_REACH] to values[i + FLOOR_REACH]. */
+static void spread(const uint64_t *values, size_t n, bool lowest, uint64_t *out)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < c->areas.n_columns; i++)
-        n += c->areas.lowest[i] != c->areas.highest[i];
-    return 2 * n > c->areas.n_columns;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t best = values[i];
+        for (size_t k = i < FLOOR_REACH ? 0 : i - FLOOR_REACH; k < n && k <= i + FLOOR_REACH; k++)
+            if (lowest ? values[k] < best : values[k] > best)
+                best = values[k];
+        out[i] = best;
+    }
 }
 
-static void draw_legend(struct msnap_canvas *c, enum msnap_group_by by, const struct msnap_area_groups *split,
-                        const struct layer *layers, size_t n, bool has_lowest)
+/* The floor under the columns' lowest totals: peaks narrower than some pixels are cut off (a
+ * morphological opening, which leaves wide steps where they are), so that it is a line and no
+ * hatching. NULL where columns hold so few events that the picture shows them all anyway. */
+static const uint64_t *make_floor(struct msnap_canvas *c)
+{
+    const size_t n = c->areas.n_columns;
+    const struct msnap_window w = c->areas.window;
+    if (w.first_event == MSNAP_NO_EVENT || (size_t)(w.last_event - w.first_event) < FLOOR_EVENTS * n)
+        return NULL;
+    uint64_t *eroded = msnap_arena_alloc(c->scene->arena, n, sizeof *eroded);
+    uint64_t *opened = msnap_arena_alloc(c->scene->arena, n, sizeof *opened);
+    if (!eroded || !opened) {
+        c->scene->failed = true;
+        return NULL;
+    }
+    spread(c->areas.lowest, n, true, eroded);
+    spread(eroded, n, false, opened);
+    return opened;
+}
+
+static void draw_legend(struct msnap_canvas *c, enum msnap_group_by by, const struct layer *layers, size_t n,
+                        const uint64_t *lowest)
 {
     static const char *const names[MSNAP_N_GROUP_BY] = {"stack", "source line", "stream", "memory pool"};
     struct msnap_legend_row rows[MAX_LAYERS + 3];
@@ -134,15 +192,15 @@ static void draw_legend(struct msnap_canvas *c, enum msnap_group_by by, const st
     size_t n_rows = 0;
     rows[n_rows++] = (struct msnap_legend_row){.look = MSNAP_LOOK_RESERVED, .label = "reserved from the device",
                                                .bytes = c->areas.peak.totals.reserved};
-    if (has_lowest)
-        rows[n_rows++] = (struct msnap_legend_row){.look = MSNAP_LOOK_LOWEST, .label = "lowest within a pixel",
-                                                   .bytes = c->areas.lowest[c->areas.peak_column]};
+    if (lowest)
+        rows[n_rows++] = (struct msnap_legend_row){.look = MSNAP_LOOK_LOWEST, .label = "lowest nearby",
+                                                   .bytes = lowest[c->areas.peak_column]};
     rows[n_rows++] = (struct msnap_legend_row){.bold = true, .label = "allocated", .bytes = allocated,
                                                .extra = allocated ? "100 %" : NULL};
     for (size_t i = n; i-- > 0;)
         rows[n_rows++] = (struct msnap_legend_row){.look = layers[i].look, .label = layers[i].label,
-                                                   .bytes = split->at_peak[layers[i].group],
-                                                   .extra = share_of(s, split->at_peak[layers[i].group], allocated),
+                                                   .bytes = layers[i].at_peak,
+                                                   .extra = share_of(s, layers[i].at_peak, allocated),
                                                    .title = layers[i].title};
     const uint32_t event = c->areas.peak.event;
     const char *heading = c->areas.window.first_event == MSNAP_NO_EVENT ? "At the dump"
@@ -191,20 +249,20 @@ enum msnap_status msnap_draw_timeline(struct msnap_canvas *c, struct msnap_error
     if (status != MSNAP_OK)
         return status;
     const size_t n = make_layers(c, by, &grouping, &split, layers);
-    const bool has_lowest = is_dense(c);
+    const uint64_t *lowest = make_floor(c);
 
     msnap_canvas_grid(c);
-    draw_layers(c, &split, layers, n);
+    draw_layers(c, layers, n);
     size_t n_points;
     const struct msnap_point *points;
-    if (has_lowest && (points = msnap_canvas_steps(c, c->areas.lowest, false, &n_points)) != NULL)
-        msnap_scene_line(c->scene, MSNAP_LOOK_LOWEST, points, n_points, "lowest within a pixel");
+    if (lowest && (points = msnap_canvas_steps(c, lowest, false, &n_points)) != NULL)
+        msnap_scene_line(c->scene, MSNAP_LOOK_LOWEST, points, n_points, "lowest within some pixels");
     points = msnap_canvas_steps(c, c->areas.reserved, false, &n_points);
     if (points)
         msnap_scene_line(c->scene, MSNAP_LOOK_RESERVED, points, n_points, "reserved from the device");
     msnap_canvas_x_axis(c);
     msnap_canvas_markers(c);
     msnap_canvas_titles(c, finding(c));
-    draw_legend(c, by, &split, layers, n, has_lowest);
+    draw_legend(c, by, layers, n, lowest);
     return MSNAP_OK;
 }
