@@ -53,7 +53,7 @@ void msnap_canvas_x_axis(struct msnap_canvas *c)
     msnap_scene_segment(s, MSNAP_LOOK_AXIS, b.left, base, b.right, base, NULL);
     if (w.first_event == MSNAP_NO_EVENT) {
         msnap_scene_text(s, MSNAP_LOOK_TICK, MSNAP_ANCHOR_MIDDLE, middle, b.bottom + 20,
-                         "no events were recorded: this is the state at the dump", NULL);
+                         "no events recorded: state at the dump", NULL);
         return;
     }
     struct msnap_ticks ticks;

@@ -16,7 +16,10 @@
 #define BYTES_SPACE 76.0f  /* columns of the legend */
 #define EXTRA_SPACE 62.0f
 #define SWATCH 12.0f
-#define NARROW 640.0f
+#define NARROW 640.0f /* below it, the legend goes under the plot */
+#define LOW 420.0f    /* and below that as well, there is none */
+
+enum { NO_LEGEND_ROWS = 12 }; /* as many colours as the plot of a thumbnail may have, and five */
 
 static float clamp(float v, float low, float high) { return v < low ? low : v > high ? high : v; }
 
@@ -28,18 +31,21 @@ void msnap_canvas_layout(struct msnap_canvas *c)
         const float legend = clamp(0.31f * width, 250, 430);
         c->box = (struct msnap_box){TICK_SPACE + 12, top, width - MARGIN - legend - LEGEND_GAP, height - AXIS_SPACE - 8};
         c->legend = (struct msnap_box){width - MARGIN - legend, HEAD_SPACE + 8, width - MARGIN, height - 12};
+    } else if (height < LOW) { /* a thumbnail: the picture alone */
+        c->box = (struct msnap_box){TICK_SPACE + 4, top, width - MARGIN, height - AXIS_SPACE - 4};
+        c->legend = (struct msnap_box){0, 0, 0, 0};
     } else {
         /* Five rows of legend at least, a third of the picture at most. */
         const float legend = clamp(height / 3, 5 * LEGEND_ROW, height - top - AXIS_SPACE - 60);
         c->box = (struct msnap_box){TICK_SPACE + 4, top, width - MARGIN, height - AXIS_SPACE - legend - 12};
         c->legend = (struct msnap_box){MARGIN, height - legend - 4, width - MARGIN, height - 8};
-        if (c->box.bottom < c->box.top + 20)
-            c->box.bottom = c->box.top + 20;
     }
 }
 
 size_t msnap_canvas_legend_rows(const struct msnap_canvas *c)
 {
+    if (c->legend.right <= c->legend.left)
+        return NO_LEGEND_ROWS;
     const float rows = (c->legend.bottom - c->legend.top) / LEGEND_ROW - 2; /* heading and note */
     return rows < 1 ? 1 : (size_t)rows;
 }
@@ -124,6 +130,8 @@ void msnap_canvas_legend(struct msnap_canvas *c, const char *heading, const char
     const float bytes_right = right - EXTRA_SPACE, label_left = left + SWATCH + 8;
     const float label_width = bytes_right - BYTES_SPACE - label_left;
     float y = c->legend.top + LEGEND_ROW - 6;
+    if (right <= left)
+        return;
 
     text_within(c, MSNAP_LOOK_HEAD, left, y, heading, bytes_right - BYTES_SPACE - left, NULL);
     msnap_scene_text(s, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_END, bytes_right, y, bytes_head, NULL);

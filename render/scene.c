@@ -92,17 +92,53 @@ void msnap_scene_polygon(struct msnap_scene *s, unsigned look, const struct msna
     add_points(s, MSNAP_SHAPE_POLYGON, look, points, n, title);
 }
 
+/* How many bytes the UTF-8 character at `p` has; 0 where it is none. Ends at the NUL by itself: a
+ * NUL continues no character. */
+static size_t utf8_bytes(const unsigned char *p)
+{
+    const size_t n = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF0 && p[1] < 0x90) ||
+        (p[0] == 0xF4 && p[1] > 0x8F))
+        return 0;
+    return n;
+}
+
+/* Names come from files and may be any bytes: what is no UTF-8 becomes U+FFFD, control characters
+ * become spaces. `out` has room for three bytes for each of `text`. */
+static void copy_clean(const char *text, char *out)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    while (*p) {
+        const size_t n = utf8_bytes(p);
+        if (n == 0) {
+            memcpy(out, "\xEF\xBF\xBD", 3);
+            out += 3;
+            p++;
+        } else if (n == 1 && (*p < 0x20 || *p == 0x7F)) {
+            *out++ = ' ';
+            p++;
+        } else {
+            memcpy(out, p, n);
+            out += n;
+            p += n;
+        }
+    }
+    *out = '\0';
+}
+
 void msnap_scene_text(struct msnap_scene *s, unsigned look, enum msnap_anchor anchor, float x, float y,
                       const char *text, const char *title)
 {
-    const size_t n = strlen(text) + 1;
-    char *copy = msnap_arena_alloc(s->arena, n, 1);
+    char *copy = msnap_arena_alloc(s->arena, strlen(text) + 1, 3);
     struct msnap_item *item = copy ? add(s, MSNAP_SHAPE_TEXT, look) : NULL;
     if (!item) {
         s->failed = true;
         return;
     }
-    memcpy(copy, text, n);
+    copy_clean(text, copy);
     const struct msnap_look *l = msnap_look(look);
     item->anchor = (uint8_t)anchor;
     item->x = x;
