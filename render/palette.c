@@ -5,9 +5,9 @@
 #define INK 0x1F2933
 #define SOFT_INK 0x52606D
 
-/* Okabe and Ito's seven, then five of Paul Tol's muted ones, in an order in which neighbours differ
- * in lightness as well as in hue: neighbours are what a stacked picture puts side by side. The second dozen are
- * the first in another lightness. */
+/* Okabe and Ito's seven, then five of Paul Tol's muted ones, then the same in another lightness;
+ * ordered so that neighbours, which a stacked picture puts side by side, differ for every kind of
+ * colour vision (test_scene.c simulates them). */
 static const struct msnap_look looks[MSNAP_N_LOOKS] = {
     [MSNAP_LOOK_PAPER] = {"paper", 0xFFFFFF, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_GRID] = {"grid", NONE, 0xE4E7EB, 1, 0, 0, false},
@@ -43,22 +43,22 @@ static const struct msnap_look looks[MSNAP_N_LOOKS] = {
     [MSNAP_LOOK_GROUP + 5] = {"group-5", 0x56B4E9, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_GROUP + 6] = {"group-6", 0x332288, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_GROUP + 7] = {"group-7", 0xCC79A7, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 8] = {"group-8", 0x117733, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 9] = {"group-9", 0xDDCC77, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 10] = {"group-10", 0x882255, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 8] = {"group-8", 0x882255, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 9] = {"group-9", 0x117733, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 10] = {"group-10", 0xDDCC77, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_GROUP + 11] = {"group-11", 0x44AA99, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 12] = {"group-12", 0x8CBFDC, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 13] = {"group-13", 0x8A5F00, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 14] = {"group-14", 0x8CD3C0, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 15] = {"group-15", 0x908827, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 16] = {"group-16", 0xECB68C, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 17] = {"group-17", 0x336C8B, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 18] = {"group-18", 0xA39BC9, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 19] = {"group-19", 0x7A4864, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 20] = {"group-20", 0x93C1A3, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 21] = {"group-21", 0x847A47, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 22] = {"group-22", 0xC99BB2, NONE, 0, 0, 0, false},
-    [MSNAP_LOOK_GROUP + 23] = {"group-23", 0xAAD8D1, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 12] = {"group-12", 0x1D134E, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 13] = {"group-13", 0xAAD9F4, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 14] = {"group-14", 0xEAAE7F, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 15] = {"group-15", 0x7FB8D8, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 16] = {"group-16", 0x855C00, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 17] = {"group-17", 0xA1D4CC, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 18] = {"group-18", 0x09451D, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 19] = {"group-19", 0x7FCEB9, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 20] = {"group-20", 0x4E1331, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 21] = {"group-21", 0xEEE5BB, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 22] = {"group-22", 0x764660, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_GROUP + 23] = {"group-23", 0xF7F1A0, NONE, 0, 0, 0, false},
 };
 
 const struct msnap_look *msnap_look(unsigned look_class)

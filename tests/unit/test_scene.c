@@ -4,6 +4,8 @@
 
 #include "plot.h"
 
+#include <math.h>
+
 static struct msnap_scene draw(struct fixture *f, const struct world *w, const struct msnap_plot *plot)
 {
     struct msnap_scene scene;
@@ -278,9 +280,55 @@ static void every_failing_allocation_is_reported(void **state)
     world_free(w);
 }
 
+static double linear(uint32_t byte)
+{
+    const double v = byte / 255.0;
+    return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+}
+
+static double lab_curve(double t) { return t > 0.008856 ? cbrt(t) : 7.787 * t + 16.0 / 116; }
+
+/* CIE L*a*b* of a colour seen through one of Machado's matrices (2009), full severity. */
+static void seen(uint32_t colour, const double m[9], double lab[3])
+{
+    const double rgb[3] = {linear(colour >> 16 & 255), linear(colour >> 8 & 255), linear(colour & 255)};
+    double v[3];
+    for (size_t i = 0; i < 3; i++) {
+        v[i] = m[3 * i] * rgb[0] + m[3 * i + 1] * rgb[1] + m[3 * i + 2] * rgb[2];
+        v[i] = v[i] < 0 ? 0 : v[i] > 1 ? 1 : v[i];
+    }
+    const double x = lab_curve((0.4124 * v[0] + 0.3576 * v[1] + 0.1805 * v[2]) / 0.9505);
+    const double y = lab_curve(0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]);
+    const double z = lab_curve((0.0193 * v[0] + 0.1192 * v[1] + 0.9505 * v[2]) / 1.089);
+    lab[0] = 116 * y - 16;
+    lab[1] = 500 * (x - y);
+    lab[2] = 200 * (y - z);
+}
+
+static void neighbours_differ_for_every_kind_of_colour_vision(void **state)
+{
+    static const double eyes[4][9] = {
+        {1, 0, 0, 0, 1, 0, 0, 0, 1},
+        {0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998}, /* protanopia */
+        {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881},  /* deuteranopia */
+        {1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900}}; /* tritanopia */
+    (void)state;
+    for (size_t e = 0; e < 4; e++) {
+        for (size_t i = 0; i < MSNAP_N_GROUP_COLOURS; i++) {
+            double a[3], b[3];
+            seen(msnap_look(msnap_look_of_group(i))->fill, eyes[e], a);
+            seen(msnap_look(msnap_look_of_group(i + 1))->fill, eyes[e], b);
+            const double distance = sqrt(pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2));
+            if (distance < 25) /* about ten times what can just be told apart */
+                fail_msg("colours %zu and %zu differ by %.0f only (eyes %zu)", i, i + 1, distance, e);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(no_text_lies_over_another_or_over_data),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(neighbours_differ_for_every_kind_of_colour_vision),
+                                       TEST(no_text_lies_over_another_or_over_data),
                                        TEST(the_dot_is_where_the_areas_are_highest),
                                        TEST(the_title_says_the_finding),
                                        TEST(svg_has_real_text_and_hover_titles),
