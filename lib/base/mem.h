@@ -4,6 +4,13 @@
 
 #include <memsnap/base.h>
 
+/* For the few loops that decide how long a large file takes. */
+#if defined(__GNUC__)
+#define MSNAP_INLINE static inline __attribute__((always_inline))
+#else
+#define MSNAP_INLINE static inline
+#endif
+
 /* An allocator that refuses what would take its total beyond `limit`. Callers pass &b->mem. */
 struct msnap_budget {
     struct msnap_mem mem;   /* serves through the budget */

@@ -608,8 +608,10 @@ static enum msnap_status step(struct msnap_pickle *pk, bool *stop, struct msnap_
         } else if (!pop_mark(pk, &from) || from == 0) {
             return damaged(pk, p, "finds no MARK", err);
         }
-        if (msnap_cell_kind(stack[from - 1]) == MSNAP_KIND_EMPTY_LIST && sp > from)
-            return damaged(pk, p, "fills a list that was used before as an empty one", err);
+        if (sp > from && (msnap_cell_kind(stack[from - 1]) == MSNAP_KIND_EMPTY_LIST ||
+                          (msnap_cell_kind(stack[from - 1]) == MSNAP_KIND_LIST &&
+                           msnap_pickle_obj(pk, stack[from - 1])->role == MSNAP_ROLE_SHARED)))
+            return damaged(pk, p, "fills a list that was complete before", err);
         if (msnap_cell_kind(stack[from - 1]) == MSNAP_KIND_LIST) {
             NO_MEMORY_UNLESS(append(pk, msnap_pickle_obj(pk, stack[from - 1]), stack + from, sp - from));
         } else if (msnap_cell_kind(stack[from - 1]) != MSNAP_KIND_EMPTY_LIST) {

@@ -39,7 +39,8 @@ static inline int64_t msnap_cell_int(msnap_cell c) { return (int64_t)(c << 4) >>
 enum msnap_list_role {
     MSNAP_ROLE_NONE,
     MSNAP_ROLE_TRACES, /* the list below a record key */
-    MSNAP_ROLE_TRACE   /* a list in it: rows [aux, aux + n), `items` is not used */
+    MSNAP_ROLE_TRACE,  /* a list in it: rows [aux, aux + n), `items` is not used */
+    MSNAP_ROLE_SHARED  /* equal lists of the file that became one object; no more may be appended */
 };
 
 struct msnap_obj {
@@ -67,6 +68,24 @@ struct msnap_pickle_hooks {
     /* Sets n keys (pairs[0], pairs[2], ...) of a row; *row is MSNAP_NEW_ROW for a new one. */
     enum msnap_status (*record)(void *ctx, struct msnap_pickle *pk, uint32_t *row, const msnap_cell *pairs,
                                 size_t n, struct msnap_error *err);
+    /* A short cut for new rows whose keys are all among the known ones: those with string ids from
+     * first_slot_key on have slots 0 to MSNAP_N_SLOTS - 1. Only slots with a bit in `mask` hold. */
+    uint32_t first_slot_key;
+    enum msnap_status (*record_slots)(void *ctx, struct msnap_pickle *pk, uint32_t *row,
+                                      const msnap_cell slots[], uint32_t mask, struct msnap_error *err);
+};
+#define MSNAP_N_SLOTS 16
+
+/* The keys of the record read last, as the bytes that refer to them. Nearly all records of a file
+ * have one of two shapes, so keys are compared and not looked up. */
+#define MSNAP_SHAPE_KEYS 16
+struct msnap_shape {
+    size_t n;
+    uint32_t mask;
+    struct {
+        uint64_t bytes, mask;
+        uint8_t length, slot;
+    } key[MSNAP_SHAPE_KEYS];
 };
 
 struct msnap_pickle {
@@ -89,6 +108,9 @@ struct msnap_pickle {
     int protocol;
     uint32_t last_pair[2];   /* the last tuple of two small integers, so that equal ones are one object */
     uint32_t last_pair_obj;
+    struct msnap_shape shapes[2];
+    unsigned shape; /* the one that fitted last */
+    uint32_t lists[4096];    /* object index + 1 of recent lists of references, by their hash */
     struct { uint64_t text; uint32_t id; uint32_t len; } short_strings[256]; /* up to 8 bytes, direct mapped */
 };
 

@@ -8,7 +8,7 @@
 struct msnap_loader {
     struct msnap_store *st;
     struct msnap_pickle *pk;
-    int64_t last_stream_raw; /* entries repeat streams and pools: the last one's id */
+    msnap_cell last_stream_cell; /* entries repeat streams and pools: the last one's id */
     uint32_t last_stream, last_pool;
     msnap_cell last_pool_cell;
     uint64_t work, work_limit; /* pairs looked at: sharing must not make reading quadratic */
@@ -27,6 +27,9 @@ enum msnap_status msnap_load_stack(struct msnap_loader *ld, msnap_cell frames, c
 /* load_entry.c: the pickle's record hook; ctx is the loader. */
 enum msnap_status msnap_load_entry(void *ctx, struct msnap_pickle *pk, uint32_t *row, const msnap_cell *pairs,
                                    size_t n, struct msnap_error *err);
+/* The same for a new entry whose keys are among the usual ones (slot: key - MSNAP_KEY_ACTION). */
+enum msnap_status msnap_load_slots(void *ctx, struct msnap_pickle *pk, uint32_t *row, const msnap_cell slots[],
+                                   uint32_t mask, struct msnap_error *err);
 enum msnap_status msnap_load_stream(struct msnap_loader *ld, msnap_cell c, const char *what, uint32_t *out,
                                     struct msnap_error *err);
 enum msnap_status msnap_load_pool(struct msnap_loader *ld, msnap_cell c, const char *what, uint32_t *out,

@@ -61,7 +61,7 @@ enum msnap_status msnap_load_stack(struct msnap_loader *ld, msnap_cell frames, c
     struct msnap_obj *o = NULL;
     if (msnap_cell_kind(frames) != MSNAP_KIND_EMPTY_LIST) {
         o = msnap_pickle_obj(ld->pk, frames);
-        if (o->role != MSNAP_ROLE_NONE)
+        if (o->role != MSNAP_ROLE_NONE && o->role != MSNAP_ROLE_SHARED)
             return msnap_load_wrong(ld, what, "frames", frames, "a list of dicts", err);
         if (o->aux) {
             *out = o->aux;

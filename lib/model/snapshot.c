@@ -74,7 +74,8 @@ static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source
         return msnap_fail(err, MSNAP_ENOMEM, "no memory to begin reading");
     }
     struct msnap_loader ld = {.st = st, .pk = pk};
-    struct msnap_pickle_hooks hooks = {&ld, {MSNAP_KEY_DEVICE_TRACES, MSNAP_KEY_HOST_TRACES}, msnap_load_entry};
+    struct msnap_pickle_hooks hooks = {&ld, {MSNAP_KEY_DEVICE_TRACES, MSNAP_KEY_HOST_TRACES}, msnap_load_entry,
+                                       MSNAP_KEY_ACTION, msnap_load_slots};
     msnap_pickle_init(pk, src, &st->strings, scratch, st->mem, &hooks);
     s = msnap_pickle_run(pk, err);
     st->pub.inflated_bytes = msnap_source_offset(src);
