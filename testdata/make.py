@@ -477,7 +477,7 @@ def make_good():
         if e["action"] == "alloc":
             e.update(frames=[{"name": "aten::empty", "filename": "none", "line": 0}], category="parameter" if len(tr) < 2 else "unknown")
         tr.append(e)
-    put("good_profile_plot.pickle", py({"segments": segs, "device_traces": [tr, []]}), "made by profile_plot: `category`, few segment keys, no times", "loads")
+    put("odd_profile_plot.pickle", py({"segments": segs, "device_traces": [tr, []]}), "made by profile_plot: `category`, few segment keys, no times", "loads; oddity profiler_category")
 
 
 def make_odd():
@@ -546,7 +546,7 @@ def make_odd():
     s["loop"] = loop
     put("odd_loop.pickle", py(s), "an unknown key whose list holds itself", "loads")
     put("odd_trailing_text.pickle", py(b) + b"and then some", "text after STOP", "loads; trailing bytes are counted")
-    put("odd_empty_dict.pickle", py({}), "an empty dict", "bad or odd, see its golden")
+    put("bad_empty_dict.pickle", py({}), "an empty dict", "exit 3; see its golden")
     put("odd_empty_list.pickle", py([]), "an empty list: torch.cuda.memory_snapshot() of a program that used nothing", "loads; no device")
     sparse = py(b, 2)
     i = sparse.index(b"q\x00")
@@ -597,8 +597,8 @@ def make_bad():
     put("bad_list_of_strings.pickle", py(["a", "b"]), "pickle of a list of strings", why)
     put("bad_list_of_dicts.pickle", py([{"name": "a"}]), "pickle of a list of other dicts", why)
     put("bad_weights.pickle", py({"layer.weight": [0.5, 0.25], "layer.bias": [0.0]}), "pickle of a dict of model weights", why)
-    put("bad_only_traces.pickle", py({"device_traces": [[]]}), "a dict with device_traces and without segments", "exit 3 or loads; see its golden")
-    put("bad_only_segments.pickle", py({"segments": []}), "a dict with segments and without device_traces", "exit 3 or loads; see its golden")
+    put("odd_only_traces.pickle", py({"device_traces": [[]]}), "a dict with device_traces and without segments", "loads; no device")
+    put("odd_only_segments.pickle", py({"segments": []}), "a dict with segments and without device_traces", "loads; no device")
 
     for n in (1, 2, 3):
         k = len(whole) * n // 4
@@ -613,7 +613,7 @@ def make_bad():
     put("bad_gzip_damaged.pickle.gz", z[:200] + bytes(x ^ 0x55 for x in z[200:260]) + z[260:], "gzip with damaged bytes inside", why)
     put("bad_gzip_of_gzip.pickle.gz", gz(z), "gzip in gzip", why)
     put("bad_gzip_of_text.gz", gz(b"not a pickle\n"), "gzip of a text", why)
-    put("bad_gzip_garbage_after.pickle.gz", z + b"garbage", "a good gzip member and then garbage", "exit 3 or loads; see its golden")
+    put("odd_gzip_garbage_after.pickle.gz", z + b"garbage", "a good gzip member and then garbage", "loads, as gzip itself does")
 
     call = {   # each refused opcode as the value of a stream, deep inside an entry
         "global": b"cos\nsystem\n", "stack_global": text("os") + text("system") + b"\x93", "reduce": text("x") + b")R",
@@ -650,7 +650,7 @@ def make_bad():
     put("bad_no_mark.pickle", b"\x80\x02]K\x01e.", "APPENDS without MARK", why)
     put("bad_pop_empty.pickle", b"\x80\x020.", "POP on an empty stack", why)
     put("bad_stop_empty.pickle", b"\x80\x02.", "STOP on an empty stack", why)
-    put("bad_stop_two.pickle", b"\x80\x02}}.", "STOP with two objects on the stack", "exit 3 or loads; see its golden")
+    put("bad_stop_two.pickle", b"\x80\x02}}.", "STOP with two objects on the stack", why)
     put("bad_stop_mark.pickle", b"\x80\x02(.", "STOP on a MARK", why)
     put("bad_append_to_dict.pickle", b"\x80\x02}K\x01a.", "APPEND to a dict", why)
     put("bad_setitem_on_list.pickle", b"\x80\x02]K\x01K\x02s.", "SETITEM on a list", why)
@@ -661,6 +661,11 @@ def make_bad():
         s = deep(b)
         change(s)
         put(f"bad_type_{name}.pickle", py(s), origin, why)
+
+    def lacking(name, change, origin):
+        s = deep(b)
+        change(s)
+        put(f"odd_{name}.pickle", py(s), origin, "loads")
     wrong("segments_dict", lambda s: s.update(segments={}), "`segments` is a dict")
     wrong("segments_none", lambda s: s.update(segments=None), "`segments` is None")
     wrong("segment_int", lambda s: s["segments"].insert(1, 5), "a segment is an int")
@@ -668,11 +673,11 @@ def make_bad():
     wrong("trace_int", lambda s: s.update(device_traces=[3]), "a device's trace is an int")
     wrong("entry_list", lambda s: s["device_traces"][0].insert(2, []), "an entry is a list")
     wrong("blocks_int", lambda s: s["segments"][0].update(blocks=3), "`blocks` is an int")
-    wrong("blocks_missing", lambda s: s["segments"][0].pop("blocks"), "a segment without `blocks`")
+    lacking("missing_blocks", lambda s: s["segments"][0].pop("blocks"), "a segment without `blocks`")
     wrong("block_string", lambda s: s["segments"][0]["blocks"].insert(0, "x"), "a block is a string")
     wrong("block_size_string", lambda s: s["segments"][0]["blocks"][0].update(size="512"), "a block's size is a string")
-    wrong("block_size_missing", lambda s: s["segments"][0]["blocks"][0].pop("size"), "a block without `size`")
-    wrong("address_missing", lambda s: s["segments"][0].pop("address"), "a segment without `address`")
+    lacking("missing_block_size", lambda s: s["segments"][0]["blocks"][0].pop("size"), "a block without `size`")
+    lacking("missing_address", lambda s: s["segments"][0].pop("address"), "a segment without `address`")
     wrong("device_string", lambda s: s["segments"][0].update(device="cuda:0"), "a segment's device is a string")
     wrong("device_negative", lambda s: s["segments"][0].update(device=-3), "a segment's device is -3")
     wrong("device_huge", lambda s: s["segments"][0].update(device=1 << 40), "a segment's device is 2^40")
@@ -687,7 +692,7 @@ def make_bad():
     wrong("frames_string", lambda s: s["device_traces"][0][2].update(frames="main"), "an entry's frames are a string")
     wrong("frame_string", lambda s: s["device_traces"][0][2].update(frames=["main"]), "a frame is a string")
     wrong("frame_line_string", lambda s: s["device_traces"][0][2]["frames"][0].update(line="12"), "a frame's line is a string")
-    wrong("frame_name_int", lambda s: s["device_traces"][0][2]["frames"][0].update(name=12), "a frame's name is an int")
+    lacking("frame_name_int", lambda s: s["device_traces"][0][2]["frames"][0].update(name=12), "a frame's name is an int")
     wrong("settings_list", lambda s: s.update(allocator_settings=[1]), "`allocator_settings` is a list")
     wrong("annotations_dict", lambda s: s.update(external_annotations={}), "`external_annotations` is a dict")
     wrong("pool_string", lambda s: s["segments"][0].update(segment_pool_id="0,0"), "a pool id is a string")
@@ -703,9 +708,9 @@ def make_bad():
     put("bad_sum_blocks.pickle", py(s), "two blocks of 2^63 bytes in a segment", why)
     s = deep(b)
     s["segments"][0]["address"] = 2**64 - 512
-    put("bad_segment_wraps.pickle", py(s), "a segment that ends beyond 2^64", "exit 3 or loads; see its golden")
+    put("bad_segment_wraps.pickle", py(s), "a segment that ends beyond 2^64", why)
     s = {"segments": [], "device_traces": [[{"action": "alloc", "addr": 512 * i, "size": 1 << 63, "stream": 0} for i in range(3)]]}
-    put("odd_sum_events.pickle", py(s), "three live allocations of 2^63 bytes: their sum overflows", "loads or exit 3; see its golden")
+    put("bad_sum_events.pickle", py(s), "three live allocations of 2^63 bytes: their sum overflows", why)
 
 
 README = """# Small snapshots for the tests
