@@ -44,6 +44,7 @@ struct msnap_allocs {
     const uint32_t *request_event;  /* free_requested (or the free_completed, if that stands alone); MSNAP_NO_EVENT: none */
     const uint32_t *free_event;     /* free_completed; MSNAP_NO_EVENT: not completed in the recording */
     const uint64_t *block_size;     /* rounded, an unsplit remainder included */
+    const uint32_t *pool;           /* pool ids; NULL where no pool but the default one is known */
     const uint64_t *initial_addr;   /* of the first n_initial rows */
     const uint64_t *initial_size;
     const uint32_t *initial_stack;
@@ -63,6 +64,8 @@ struct msnap_history {
     const uint64_t *allocated, *active, *reserved, *requested;
     /* Faults met on the way: the file against itself (see check.h for their names). */
     uint64_t n_faults;
+    const struct msnap_start *start_state; /* private: for running the books again */
+    const struct msnap_fault_log *faults;  /* private */
 };
 
 enum { MSNAP_WITH_SERIES = 1 }; /* flags: keep the four byte series (32 bytes an event) */
@@ -72,6 +75,11 @@ enum { MSNAP_WITH_SERIES = 1 }; /* flags: keep the four byte series (32 bytes an
 MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_history_build(const struct msnap_snapshot *s, const struct msnap_device *device, unsigned flags,
                     struct msnap_arena *arena, struct msnap_history *out, struct msnap_error *err);
+
+/* Only the coverage, which needs the segment events alone. Scratch memory comes from `arena`. */
+MSNAP_API MSNAP_CHECKED enum msnap_status
+msnap_history_coverage(const struct msnap_snapshot *s, const struct msnap_device *device, struct msnap_arena *arena,
+                       enum msnap_coverage *out, struct msnap_error *err);
 
 /* One allocation's facts, whatever its row. */
 static inline bool msnap_alloc_is_initial(const struct msnap_history *h, size_t row) { return row < h->allocs.n_initial; }
@@ -94,6 +102,10 @@ static inline uint32_t msnap_alloc_stack(const struct msnap_history *h, size_t r
 static inline uint32_t msnap_alloc_stream(const struct msnap_history *h, size_t row)
 {
     return row < h->allocs.n_initial ? h->allocs.initial_stream[row] : h->snapshot->events.stream[msnap_alloc_event_row(h, row)];
+}
+static inline uint32_t msnap_alloc_pool(const struct msnap_history *h, size_t row)
+{
+    return h->allocs.pool ? h->allocs.pool[row] : 1; /* pool id 1: the default pool */
 }
 /* Whether the allocation counts in `allocated` after `event` (MSNAP_NO_EVENT: before the first). */
 static inline bool msnap_alloc_is_allocated(const struct msnap_history *h, size_t row, uint32_t event)
