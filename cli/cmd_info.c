@@ -20,7 +20,8 @@ struct summary {
     enum msnap_coverage coverage;
 };
 
-static void summarise(const struct msnap_snapshot *s, const struct msnap_device *device, struct summary *sum)
+static enum msnap_status summarise(const struct msnap_snapshot *s, const struct msnap_device *device,
+                                   struct summary *sum, struct msnap_error *err)
 {
     *sum = (struct summary){.device = device};
     for (size_t i = 0; i < device->n_events; i++)
@@ -33,7 +34,15 @@ static void summarise(const struct msnap_snapshot *s, const struct msnap_device 
         sum->allocated_bytes += s->segments.allocated_size[row];
     }
     sum->has_times = time_span(s, device, &sum->first_time_us, &sum->last_time_us);
-    sum->coverage = msnap_history_coverage(s, device);
+
+    struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
+    if (!arena) {
+        *err = (struct msnap_error){.status = MSNAP_ENOMEM, .text = "no memory for the device's history"};
+        return MSNAP_ENOMEM;
+    }
+    const enum msnap_status status = msnap_history_coverage(s, device, arena, &sum->coverage, err);
+    msnap_arena_free(arena);
+    return status;
 }
 
 static const char *const coverage_words[] = {
@@ -299,15 +308,19 @@ static void put_oddities(struct output *out, const struct msnap_snapshot *s)
 static int print(const struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s)
 {
     struct summary *sums = calloc(s->n_devices + 1, sizeof *sums);
+    struct msnap_error err = {0};
     size_t n = 0;
     int code = EXIT_FINE;
 
     if (!sums)
         return cli_error(EXIT_MACHINE, path, "no memory");
-    for (size_t i = 0; i < s->n_devices; i++)
-        if (cli_wants_device(cli, &s->devices[i]))
-            summarise(s, &s->devices[i], &sums[n++]);
-    if (cli_given(cli, "json")) {
+    for (size_t i = 0; i < s->n_devices && code == EXIT_FINE; i++)
+        if (cli_wants_device(cli, &s->devices[i]) &&
+            summarise(s, &s->devices[i], &sums[n++], &err) != MSNAP_OK)
+            code = cli_fail(cli, path, &err);
+    if (code != EXIT_FINE) {
+        ; /* said already */
+    } else if (cli_given(cli, "json")) {
         code = print_json(out, path, s, sums, n);
     } else {
         put_file(out, path, s);
