@@ -140,6 +140,30 @@ static uint32_t innermost_python(const struct msnap_snapshot *s, uint32_t stack)
     return 0;
 }
 
+/* C++ alone: the operator that ran, "at::_ops::nll_loss_backward::redispatch", says more than the
+ * allocator's own frames inside it. 0 if there is none. */
+static uint32_t innermost_operator(const struct msnap_snapshot *s, uint32_t stack)
+{
+    static const char prefix[] = "at::_ops::";
+
+    for (; stack > MSNAP_STACK_EMPTY; stack = s->stacks.parent[stack]) {
+        const uint32_t name = s->frames.name[s->stacks.frame[stack]];
+        if (s->strings.len[name] >= sizeof prefix &&
+            !memcmp(s->strings.bytes[name], prefix, sizeof prefix - 1))
+            return s->stacks.frame[stack];
+    }
+    return 0;
+}
+
+/* Without the parameter list. */
+static void put_operator(struct text_buffer *t, const struct msnap_snapshot *s, uint32_t frame)
+{
+    const uint32_t name = s->frames.name[frame];
+    const char *bytes = s->strings.bytes[name], *end = memchr(bytes, '(', s->strings.len[name]);
+
+    msnap_put_terminal(&t->sink, bytes, end ? (size_t)(end - bytes) : s->strings.len[name]);
+}
+
 void place_put_stack(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t stack, size_t width)
 {
     struct text_buffer t;
@@ -148,12 +172,16 @@ void place_put_stack(struct msnap_sink *out, const struct msnap_snapshot *s, uin
     if (stack == MSNAP_STACK_NONE) {
         msnap_puts(&t.sink, "(no stack was recorded)");
     } else if (stack == MSNAP_STACK_EMPTY) {
-        msnap_puts(&t.sink, "(an empty stack was recorded)");
+        msnap_puts(&t.sink, "(no frames: not called from Python, as in backward)");
     } else {
         const uint32_t user = msnap_stack_user_frame(s, stack), inner = innermost_python(s, stack);
+        const uint32_t operator= user || inner ? 0 : innermost_operator(s, stack);
         if (!user)
             msnap_puts(&t.sink, "(no user code) ");
-        put_short(&t, s, user ? user : inner ? inner : s->stacks.frame[stack]);
+        if (operator)
+            put_operator(&t, s, operator);
+        else
+            put_short(&t, s, user ? user : inner ? inner : s->stacks.frame[stack]);
         if (user && inner && inner != user) { /* what the line called: tells stacks of one line apart */
             const uint32_t name = s->frames.name[inner];
             msnap_puts(&t.sink, " > ");

@@ -122,8 +122,9 @@ static void put_row(struct msnap_sink *t, uint64_t bytes, uint64_t whole, uint64
 {
     char exact[32], human[24], share[16], n[32];
 
-    msnap_putf(t, "  %18s %10s %5s %9s  ", format_count(exact, bytes), bytes < 1024 ? "" : msnap_format_bytes(human, bytes),
-               format_share(share, bytes, whole), format_count(n, count));
+    msnap_putf(t, "  %18s %10s %5s %9s  ", format_count(exact, bytes),
+               bytes < 1024 ? "" : msnap_format_bytes(human, bytes), format_share(share, bytes, whole),
+               format_count(n, count));
 }
 
 enum { ROW_HEAD_COLUMNS = 2 + 18 + 1 + 10 + 1 + 5 + 1 + 9 + 2 };
@@ -150,7 +151,7 @@ static void put_table(struct output *out, const struct device_facts *f, const st
     char exact[32];
 
     msnap_putf(t, "  %18s %10s %5s %9s  %s\n", "bytes", "", "share", "count",
-               by == MSNAP_BY_LINE ? "source line" : "line of your code > innermost function");
+               by == MSNAP_BY_LINE ? "line of your code" : "line of your code > innermost function");
     for (size_t i = 0; i < rank->n; i++) {
         const struct msnap_rank_row *row = &rank->rows[i];
         sum += row->bytes;
@@ -218,6 +219,9 @@ static void put_reserved(struct output *out, const struct device_facts *f)
 
 /* ---- out of memory ---- */
 
+/* A segment is rounded up to 2 MiB, and is at least 20 MiB for most requests. */
+#define SEGMENT_SLACK (UINT64_C(32) << 20)
+
 static void put_oom(struct output *out, const struct device_facts *f, const struct oom_facts *o)
 {
     struct msnap_sink *t = &out->sink;
@@ -244,6 +248,10 @@ static void put_oom(struct output *out, const struct device_facts *f, const stru
     msnap_puts(t, " waited to be freed, ");
     put_bytes(t, less(m->reserved, m->active));
     msnap_puts(t, " were unused.\n    ");
+    if (o->has_size && o->has_free && o->device_free_bytes >= o->requested_bytes + SEGMENT_SLACK)
+        msnap_puts(
+            t,
+            "The device had room: a limit on this process (set_per_process_memory_fraction) said no.\n    ");
     if (o->survived)
         term_put(t, out->color, STYLE_GOOD, "Survived: allocations follow it on this device.");
     else

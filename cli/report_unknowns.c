@@ -15,13 +15,13 @@ static void begin_line(struct output *out, const struct device_facts *f)
     }
 }
 
-/* Bytes at the peak whose stack the file does not have. */
-static uint64_t without_stack(const struct device_facts *f)
+/* Bytes at the peak that stand under this stack. */
+static uint64_t without_stack(const struct device_facts *f, uint32_t stack)
 {
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < f->stacks.n; i++)
-        if (f->stacks.rows[i].key <= MSNAP_STACK_EMPTY)
+        if (f->stacks.rows[i].key == stack)
             bytes += f->stacks.rows[i].bytes;
     return bytes;
 }
@@ -58,12 +58,18 @@ static void put_end_mismatch(struct output *out, const struct device_facts *f)
 static void put_device_unknowns(struct output *out, const struct device_facts *f)
 {
     struct msnap_sink *t = &out->sink;
-    const uint64_t nameless = without_stack(f);
+    const uint64_t nameless = without_stack(f, MSNAP_STACK_NONE), empty = without_stack(f, MSNAP_STACK_EMPTY);
 
     if (nameless) {
         begin_line(out, f);
         put_bytes(t, nameless);
         msnap_puts(t, " of the peak have no call stack in the file.\n");
+    }
+    if (empty) {
+        begin_line(out, f);
+        put_bytes(t, empty);
+        msnap_puts(t, " of the peak have a stack without frames: C++ made them, as in backward.\n"
+                      "    _record_memory_history(stacks=\"all\") records C++ frames too.\n");
     }
     if (f->history.n_faults) {
         begin_line(out, f);

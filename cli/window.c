@@ -38,6 +38,18 @@ int window_check(const struct cli *cli)
     return EXIT_FINE;
 }
 
+/* Whether the event has a time, not before (`side` 1) or not after (-1) `value` past the first time. */
+static bool is_at(const struct msnap_events *ev, size_t begin, size_t timed, int64_t event, int64_t value,
+                  int side)
+{
+    const size_t row = begin + (size_t)event;
+
+    if (!(ev->has[row] & MSNAP_HAS_TIME))
+        return false;
+    const int64_t since = ev->time_us[row] - ev->time_us[begin + timed];
+    return side > 0 ? since >= value : since <= value;
+}
+
 void window_of(const struct cli *cli, const struct msnap_snapshot *s, const struct msnap_device *device,
                int64_t *first, int64_t *last)
 {
@@ -52,16 +64,14 @@ void window_of(const struct cli *cli, const struct msnap_snapshot *s, const stru
     while (timed < n && !(ev->has[begin + timed] & MSNAP_HAS_TIME))
         timed++;
     if (cli_given(cli, "from") && parse(cli_text(cli, "from"), &is_time, &value)) {
-        *first = is_time ? (int64_t)timed : value;
-        while (is_time && *first <= *last &&
-               ev->time_us[begin + (size_t)*first] - ev->time_us[begin + timed] < value)
+        *first = is_time ? 0 : value;
+        while (is_time && *first <= *last && !is_at(ev, begin, timed, *first, value, 1))
             ++*first;
     }
     if (cli_given(cli, "to") && parse(cli_text(cli, "to"), &is_time, &value)) {
         if (!is_time && value < *last)
             *last = value;
-        while (is_time && *last >= 0 &&
-               ev->time_us[begin + (size_t)*last] - ev->time_us[begin + timed] > value)
+        while (is_time && *last >= 0 && !is_at(ev, begin, timed, *last, value, -1))
             --*last;
     }
 }
