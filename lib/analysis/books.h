@@ -7,7 +7,7 @@
 #ifndef MSNAP_ANALYSIS_BOOKS_H
 #define MSNAP_ANALYSIS_BOOKS_H
 
-#include <memsnap/history.h>
+#include <memsnap/stats.h>
 
 #include "analysis/alloc_config.h"
 #include "base/addrmap.h"
@@ -47,15 +47,6 @@ struct books_segment {
     bool small, expandable, gone;
 };
 
-/* One of torch.cuda.memory_stats(): rules in 16.1 and 16.2 of the allocator's description. */
-struct msnap_counter {
-    uint64_t current, peak, allocated, freed;
-};
-enum msnap_family {
-    MSNAP_COUNT_ALLOCATION, MSNAP_COUNT_SEGMENT, MSNAP_COUNT_ACTIVE, MSNAP_COUNT_INACTIVE_SPLIT,
-    MSNAP_BYTES_ALLOCATED, MSNAP_BYTES_RESERVED, MSNAP_BYTES_ACTIVE, MSNAP_BYTES_INACTIVE_SPLIT, MSNAP_BYTES_REQUESTED,
-    MSNAP_N_FAMILIES
-};
 struct books_counters {
     struct msnap_counter family[MSNAP_N_FAMILIES][3]; /* all, large pool, small pool */
     struct msnap_counter oversize_allocations, oversize_segments;

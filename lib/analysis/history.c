@@ -1,7 +1,7 @@
 /* history.c -- the books of one device, event by event: lives, totals, peaks. */
 #include <memsnap/history.h>
 
-#include "analysis/start.h"
+#include "analysis/replay_books.h"
 #include "base/arena.h"
 #include "base/status.h"
 
@@ -14,7 +14,7 @@ struct recording {
     uint64_t *block_size;
     uint32_t *pool; /* NULL where the file knows no pool but the default one */
     uint64_t *allocated, *active, *reserved, *requested;
-    bool requested_completes; /* the trace has no free_completed at all: the request is the end */
+    struct books_feed feed;
 };
 
 static enum msnap_status no_memory(struct msnap_error *err) { return msnap_fail(err, MSNAP_ENOMEM, "no memory for the history"); }
@@ -49,55 +49,25 @@ static uint32_t pool_of(const struct books *b, uint32_t block)
     return segment ? books_segment_at(b, segment)->pool : 0;
 }
 
-static void run(struct recording *r, const struct msnap_start *start)
+static void run(struct recording *r)
 {
-    const struct msnap_snapshot *s = r->out->snapshot;
-    const struct msnap_device *d = r->out->device;
-    if (d->n_events == 0)
-        return;
-    const uint8_t *action = s->events.action + d->first_event;
-    const uint64_t *addr = s->events.addr + d->first_event, *size = s->events.size + d->first_event;
     struct books *b = &r->books;
-    size_t row = r->out->allocs.n_initial, kind = 0;
-    bool was_requested;
-    for (size_t i = 0; i < d->n_events && !b->out_of_memory; i++) {
-        uint32_t event = (uint32_t)i, id, displaced;
-        b->event = event;
-        switch (action[i]) {
-        case MSNAP_ALLOC:
-            id = books_alloc(b, addr[i], size[i], (uint32_t)row, &displaced);
-            end_life(r, displaced, event);
+    for (size_t i = 0; i < r->feed.n && !b->out_of_memory; i++) {
+        uint32_t event = (uint32_t)i, row = r->feed.row;
+        struct books_effect e = books_apply(b, &r->feed, i);
+        if (e.requested != BOOKS_NO_ROW)
+            r->request_event[e.requested] = event;
+        end_life(r, e.completed, event);
+        if (r->feed.row != row) {
+            end_life(r, e.displaced, event);
             r->alloc_event[row] = event;
             r->request_event[row] = r->free_event[row] = MSNAP_NO_EVENT;
-            r->block_size[row] = id ? books_block_at(b, id)->size : 0;
+            r->block_size[row] = e.block ? books_block_at(b, e.block)->size : 0;
             if (r->pool)
-                r->pool[row] = pool_of(b, id);
-            row++;
+                r->pool[row] = pool_of(b, e.block);
             keep_peaks(r, event);
-            break;
-        case MSNAP_FREE_REQUESTED:
-            id = books_free_requested(b, addr[i], size[i]);
-            if (id) {
-                r->request_event[books_block_at(b, id)->row] = event;
-                if (r->requested_completes)
-                    end_life(r, books_free_completed(b, addr[i], size[i], &was_requested), event);
-            }
-            break;
-        case MSNAP_FREE_COMPLETED: end_life(r, books_free_completed(b, addr[i], size[i], &was_requested), event); break;
-        case MSNAP_SEGMENT_ALLOC:
-        case MSNAP_SEGMENT_MAP:
-            if (size[i] && addr[i] <= UINT64_MAX - size[i]) {
-                if (action[i] == MSNAP_SEGMENT_ALLOC)
-                    books_add_segment(b, addr[i], size[i], start->kinds[kind].kind);
-                else
-                    books_map(b, addr[i], size[i], start->kinds[kind].kind);
-                keep_peaks(r, event);
-            }
-            kind++;
-            break;
-        case MSNAP_SEGMENT_FREE: books_drop_segment(b, addr[i], size[i]); break;
-        case MSNAP_SEGMENT_UNMAP: books_unmap(b, addr[i], size[i]); break;
-        default: break; /* oom, snapshot, annotate and unknown ones change nothing */
+        } else if (b->totals.reserved > r->out->peak_reserved) {
+            r->out->peak_reserved = b->totals.reserved;
         }
         if (r->allocated) {
             r->allocated[i] = b->totals.allocated;
@@ -160,18 +130,15 @@ static void compare_end(struct recording *r, struct msnap_fault_log *log)
         msnap_fault_note(log, MSNAP_FAULT_end_differs, MSNAP_NO_EVENT, 0);
 }
 
-static enum msnap_status build(struct recording *r, const struct msnap_start *start, unsigned flags, struct msnap_fault_log *log,
-                               struct msnap_arena *arena, struct msnap_error *err)
+static enum msnap_status build(struct recording *r, unsigned flags, struct msnap_fault_log *log, struct msnap_arena *arena,
+                               struct msnap_error *err)
 {
     struct msnap_history *h = r->out;
     const struct msnap_device *d = h->device;
-    size_t n = start->n_blocks, completed = 0;
-    for (size_t i = 0; i < d->n_events; i++) {
-        uint8_t a = h->snapshot->events.action[d->first_event + i];
-        n += a == MSNAP_ALLOC;
-        completed += a == MSNAP_FREE_COMPLETED;
-    }
-    r->requested_completes = completed == 0;
+    const struct msnap_start *start = h->start_state;
+    size_t n = start->n_blocks;
+    for (size_t i = 0; i < d->n_events; i++)
+        n += r->feed.action[i] == MSNAP_ALLOC;
     r->alloc_event = MSNAP_NEW_RAW(arena, uint32_t, n);
     r->request_event = MSNAP_NEW_RAW(arena, uint32_t, n);
     r->free_event = MSNAP_NEW_RAW(arena, uint32_t, n);
@@ -188,13 +155,12 @@ static enum msnap_status build(struct recording *r, const struct msnap_start *st
         if (!r->allocated || !r->active || !r->reserved || !r->requested)
             return no_memory(err);
     }
-    msnap_start_set(start, &r->books);
     h->start = r->books.totals;
     h->peak = (struct msnap_moment){MSNAP_NO_EVENT, r->books.totals};
     keep_peaks(r, MSNAP_NO_EVENT);
     for (size_t i = 0; r->pool && i < start->n_blocks; i++)
         r->pool[i] = pool_of(&r->books, books_find(&r->books, start->blocks[i].addr));
-    run(r, start);
+    run(r);
     if (r->books.out_of_memory)
         return no_memory(err);
     h->end = r->books.totals;
@@ -215,6 +181,29 @@ static enum msnap_status build(struct recording *r, const struct msnap_start *st
     return MSNAP_OK;
 }
 
+bool books_begin(struct books *b, struct books_feed *f, const struct msnap_history *h, struct msnap_mem mem,
+                 const struct msnap_alloc_config *config, struct msnap_fault_log *faults)
+{
+    const struct msnap_events *e = &h->snapshot->events;
+    const struct msnap_device *d = h->device;
+    *f = (struct books_feed){.n = d->n_events, .start = h->start_state, .row = (uint32_t)h->start_state->n_blocks};
+    size_t requests = 0, completions = 0;
+    if (d->n_events) {
+        f->action = e->action + d->first_event;
+        f->addr = e->addr + d->first_event;
+        f->size = e->size + d->first_event;
+    }
+    for (size_t i = 0; i < d->n_events && !completions; i++) {
+        requests += f->action[i] == MSNAP_FREE_REQUESTED;
+        completions += f->action[i] == MSNAP_FREE_COMPLETED;
+    }
+    f->requested_completes = requests && !completions;
+    if (!books_init(b, mem, config, faults))
+        return false;
+    msnap_start_set(h->start_state, b);
+    return !b->out_of_memory;
+}
+
 enum msnap_status msnap_history_build(const struct msnap_snapshot *s, const struct msnap_device *device, unsigned flags,
                                       struct msnap_arena *arena, struct msnap_history *out, struct msnap_error *err)
 {
@@ -229,8 +218,8 @@ enum msnap_status msnap_history_build(const struct msnap_snapshot *s, const stru
         return st;
     struct msnap_history h = {.snapshot = s, .device = device, .coverage = start->coverage, .start_state = start, .faults = log};
     struct recording r = {.out = &h};
-    if (books_init(&r.books, msnap_arena_mem(arena), &config, log))
-        st = build(&r, start, flags, log, arena, err);
+    if (books_begin(&r.books, &r.feed, &h, msnap_arena_mem(arena), &config, log))
+        st = build(&r, flags, log, arena, err);
     else
         st = no_memory(err);
     books_release(&r.books);

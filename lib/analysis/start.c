@@ -191,8 +191,8 @@ static bool pair_events(const struct msnap_snapshot *s, const struct msnap_devic
         }
         bool completed = a == MSNAP_FREE_COMPLETED;
         if (!v) {
-            struct start_block f = {.addr = addr, .requested = e->size[row], .stack = e->stack[row], .stream = e->stream[row],
-                                    .first_free = (uint32_t)i,
+            /* The free's stack is not the allocation's, so that one stays unknown. */
+            struct start_block f = {.addr = addr, .requested = e->size[row], .stream = e->stream[row], .first_free = (uint32_t)i,
                                     .state = completed && any_request ? BOOKS_PENDING : BOOKS_ALLOCATED};
             if (!MSNAP_VEC_PUSH(&p->found, p->mem, struct start_block, f))
                 return false;
@@ -214,7 +214,7 @@ static bool pair_events(const struct msnap_snapshot *s, const struct msnap_devic
             if (v) { /* freed in the trace, not completed: its size is recorded */
                 struct start_block *f = &MSNAP_VEC_AT(&p->found, struct start_block, v - 2);
                 f->size = blocks->size[i];
-                f->stack = blocks->stack[i] ? blocks->stack[i] : f->stack;
+                f->stack = blocks->stack[i];
                 f->exact = true;
                 continue;
             }
