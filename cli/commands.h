@@ -7,6 +7,7 @@
 extern const struct command command_report;
 extern const struct command command_info;
 extern const struct command command_export;
+extern const struct command command_stats;
 extern const struct command command_plot;
 
 #endif

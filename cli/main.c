@@ -11,6 +11,7 @@
 static const struct command *const commands[] = {
     &command_report,
     &command_info,
+    &command_stats,
 #ifdef MEMSNAP_HAS_RENDER
     &command_plot,
 #endif

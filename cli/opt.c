@@ -352,11 +352,14 @@ void opt_print_help(struct msnap_sink *out, const struct command *command)
 {
     struct cli all = {.command = command};
 
-    msnap_putf(out, "Usage: memsnap %s [OPTIONS] %s\n\n%s.\n\n%s\nOptions:\n", command->name,
-               command->operands, command->summary, command->about);
+    msnap_putf(out, "Usage: memsnap %s [OPTIONS] %s\n\n%s.\n\n", command->name, command->operands, command->summary);
+    msnap_puts(out, command->about);
+    msnap_puts(out, "\nOptions:\n");
     add_all(&all, command);
     for (size_t i = 0; i < all.n_values; i++)
         put_option(out, all.values[i].opt);
-    if (command->examples)
-        msnap_putf(out, "\nExamples:\n%s", command->examples);
+    if (command->examples) {
+        msnap_puts(out, "\nExamples:\n");
+        msnap_puts(out, command->examples);
+    }
 }
