@@ -113,6 +113,8 @@ void cli_note(const struct cli *cli, const char *format, ...) MSNAP_PRINTF(2, 3)
 /* Opens a snapshot with the limits and the progress display that the options ask for. EXIT_FINE, or
  * prints and returns the code. */
 int cli_open(const struct cli *cli, const char *path, struct msnap_snapshot **out);
+/* The same for who only counts events: see msnap_open_options.counts_only. */
+int cli_open_counts(const struct cli *cli, const char *path, struct msnap_snapshot **out);
 /* The device that --device names, else the default one. NULL in `*out` where the file has none.
  * A device that is asked for and is not there is EXIT_USAGE. */
 int cli_device(const struct cli *cli, const char *path, const struct msnap_snapshot *s,

@@ -24,8 +24,17 @@ static enum msnap_status summarise(const struct msnap_snapshot *s, const struct 
                                    struct summary *sum, struct msnap_error *err)
 {
     *sum = (struct summary){.device = device};
-    for (size_t i = 0; i < device->n_events; i++)
-        sum->by_action[s->events.action[device->first_event + i]]++;
+    if (s->counts) {
+        const struct msnap_device_counts *c = &s->counts[device - s->devices];
+        memcpy(sum->by_action, c->by_action, sizeof sum->by_action);
+        sum->has_times = c->has_time;
+        sum->first_time_us = c->first_time_us;
+        sum->last_time_us = c->last_time_us;
+    } else {
+        for (size_t i = 0; i < device->n_events; i++)
+            sum->by_action[s->events.action[device->first_event + i]]++;
+        sum->has_times = time_span(s, device, &sum->first_time_us, &sum->last_time_us);
+    }
     for (size_t i = 0; i < device->n_segments; i++) {
         const size_t row = device->first_segment + i;
         sum->blocks += s->segments.n_blocks[row];
@@ -33,7 +42,6 @@ static enum msnap_status summarise(const struct msnap_snapshot *s, const struct 
         sum->active_bytes += s->segments.active_size[row];
         sum->allocated_bytes += s->segments.allocated_size[row];
     }
-    sum->has_times = time_span(s, device, &sum->first_time_us, &sum->last_time_us);
 
     struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
     if (!arena) {
@@ -345,7 +353,7 @@ static int run(struct cli *cli)
     int code = output_open(cli, &out);
     if (code != EXIT_FINE)
         return code;
-    code = cli_open(cli, path, &s);
+    code = cli_open_counts(cli, path, &s);
     if (code != EXIT_FINE)
         return output_close(cli, &out, code);
     code = cli_given(cli, "device") ? cli_device(cli, path, s, &device) : EXIT_FINE;

@@ -73,7 +73,7 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
     struct msnap_scene scene;
     int64_t first, last;
 
-    if (msnap_history_build(s, device, kind == MSNAP_PLOT_RESERVED ? MSNAP_WITH_SERIES : 0, arena, &h, &err))
+    if (msnap_history_build(s, device, 0, arena, &h, &err) != MSNAP_OK)
         return cli_fail(cli, path, &err);
     struct msnap_plot plot = msnap_plot_default(&h, kind);
     plot.by = cli_given(cli, "by") ? (int)cli_choice(cli, "by", 0) : MSNAP_PLOT_BY_AUTO;

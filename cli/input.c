@@ -13,19 +13,30 @@ static uint64_t half_of_machine(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 2 : 0;
 }
 
-int cli_open(const struct cli *cli, const char *path, struct msnap_snapshot **out)
+static int open_snapshot(const struct cli *cli, const char *path, bool counts_only, struct msnap_snapshot **out)
 {
     struct progress progress;
     struct msnap_error err;
     struct msnap_open_options options = {0};
 
     options.max_memory = cli_size(cli, "max-memory", half_of_machine());
+    options.counts_only = counts_only;
     options.progress = progress_step;
     options.progress_ctx = &progress;
     progress_start(&progress, cli, "reading");
     const enum msnap_status status = msnap_snapshot_open(path, &options, out, &err);
     progress_end(&progress);
     return status == MSNAP_OK ? EXIT_FINE : cli_fail_input(cli, path, &err);
+}
+
+int cli_open(const struct cli *cli, const char *path, struct msnap_snapshot **out)
+{
+    return open_snapshot(cli, path, false, out);
+}
+
+int cli_open_counts(const struct cli *cli, const char *path, struct msnap_snapshot **out)
+{
+    return open_snapshot(cli, path, true, out);
 }
 
 bool cli_wants_device(const struct cli *cli, const struct msnap_device *device)

@@ -54,59 +54,125 @@ enum msnap_x_mode msnap_areas_suggest_x(const struct msnap_history *h, struct ms
     return 3 * n_busy >= possible ? MSNAP_X_TIME : MSNAP_X_EVENTS;
 }
 
+/* Which allocation an event ends: a free_requested takes it out of the allocated, a free_completed
+ * out of the active, and one that stands alone does both. In a sound file an event ends one
+ * allocation at most; where a faulty one ends several, they are in the list. */
+struct endings {
+    uint32_t *row_of; /* by event: row + 1; 0: none; SEVERAL: see the list */
+    struct ending {
+        uint32_t event, row;
+    } *list;
+    size_t n_list;
+};
+#define SEVERAL UINT32_MAX
+
+/* Goes over all (event, row) pairs; with a NULL list it fills row_of and counts, else it fills the list. */
+static void note_ending(struct endings *e, uint32_t event, uint32_t row)
+{
+    uint32_t *slot = &e->row_of[event];
+    if (e->list) {
+        if (*slot == SEVERAL)
+            e->list[e->n_list++] = (struct ending){event, row};
+        return;
+    }
+    if (*slot == 0 || *slot == row + 1) {
+        *slot = row + 1;
+        return;
+    }
+    /* The first one of a slot was not counted when it came. */
+    e->n_list += *slot == SEVERAL ? 1 : 2;
+    *slot = SEVERAL;
+}
+
+static void note_endings(const struct msnap_history *h, struct endings *e)
+{
+    const struct msnap_allocs *a = &h->allocs;
+    const size_t n_events = h->device->n_events;
+    for (size_t row = 0; row < a->n; row++) {
+        const uint32_t request = a->request_event[row], completion = a->free_event[row];
+        if (request < n_events)
+            note_ending(e, request, (uint32_t)row);
+        if (completion < n_events && completion != request)
+            note_ending(e, completion, (uint32_t)row);
+    }
+}
+
+static bool endings_build(const struct msnap_history *h, struct msnap_arena *arena, struct endings *e)
+{
+    const size_t n_events = h->device->n_events;
+    *e = (struct endings){.row_of = msnap_arena_alloc(arena, n_events ? n_events : 1, sizeof *e->row_of)};
+    if (!e->row_of)
+        return false;
+    note_endings(h, e);
+    if (e->n_list == 0)
+        return true;
+    e->list = msnap_arena_alloc(arena, e->n_list, sizeof *e->list);
+    if (!e->list)
+        return false;
+    e->n_list = 0;
+    note_endings(h, e);
+    return true;
+}
+
 /* The running totals, advanced event by event. */
 struct walk {
     const struct msnap_history *h;
-    const uint64_t *freed; /* bytes that stop being allocated at each event */
+    struct endings endings;
     const uint8_t *action;
     const uint64_t *size;
-    size_t next_row;
-    uint64_t allocated, reserved;
+    size_t next_row, pending_from;
+    struct msnap_totals now;
 };
+
+static uint64_t less(uint64_t from, uint64_t bytes) { return from - (bytes < from ? bytes : from); }
+
+static void end_row(struct walk *w, uint32_t event, size_t row)
+{
+    const struct msnap_allocs *a = &w->h->allocs;
+    const bool was_pending = row >= w->pending_from && row < a->n_initial;
+    if (a->request_event[row] == event && !was_pending)
+        w->now.allocated -= a->block_size[row];
+    if (a->free_event[row] == event) {
+        w->now.active = less(w->now.active, a->block_size[row]);
+        w->now.requested = less(w->now.requested, msnap_alloc_size(w->h, row));
+    }
+}
 
 static void walk_step(struct walk *w, uint32_t event)
 {
     const struct msnap_allocs *a = &w->h->allocs;
-    while (w->next_row < a->n && a->alloc_event[w->next_row] == event)
-        w->allocated += a->block_size[w->next_row++];
-    w->allocated -= w->freed[event];
-    if (w->h->reserved) {
-        w->reserved = w->h->reserved[event];
-        return;
+    while (w->next_row < a->n && a->alloc_event[w->next_row] == event) {
+        const uint64_t bytes = a->block_size[w->next_row++];
+        w->now.allocated += bytes;
+        w->now.active += bytes;
+        w->now.requested += w->size[event];
+    }
+    const uint32_t ends = w->endings.row_of[event];
+    if (ends == SEVERAL) {
+        for (size_t i = 0; i < w->endings.n_list; i++)
+            if (w->endings.list[i].event == event)
+                end_row(w, event, w->endings.list[i].row);
+    } else if (ends) {
+        end_row(w, event, ends - 1);
     }
     switch (w->action[event]) {
     case MSNAP_SEGMENT_ALLOC:
     case MSNAP_SEGMENT_MAP:
-        w->reserved += w->size[event];
+        w->now.reserved += w->size[event];
         break;
     case MSNAP_SEGMENT_FREE:
     case MSNAP_SEGMENT_UNMAP:
         /* A faulty file may free what it never had: the line then stays at zero. */
-        w->reserved -= w->size[event] < w->reserved ? w->size[event] : w->reserved;
+        w->now.reserved = less(w->now.reserved, w->size[event]);
         break;
     default:
         break;
     }
-}
-
-/* Bytes by the event at which they stop being allocated. */
-static uint64_t *freed_by_event(const struct msnap_history *h, struct msnap_arena *arena)
-{
-    const struct msnap_allocs *a = &h->allocs;
-    const size_t n_events = h->device->n_events;
-    uint64_t *freed = msnap_arena_alloc(arena, n_events ? n_events : 1, sizeof *freed);
-    if (!freed)
-        return NULL;
-    const size_t pending_from = a->n_initial - a->n_initial_pending;
-    for (size_t row = 0; row < a->n; row++) {
-        if (row == pending_from)
-            row = a->n_initial; /* freed before the recording: never allocated in it */
-        if (row >= a->n)
-            break;
-        if (a->request_event[row] < n_events)
-            freed[a->request_event[row]] += a->block_size[row];
+    if (w->h->reserved) {
+        w->now.active = w->h->active[event];
+        w->now.reserved = w->h->reserved[event];
+        w->now.requested = w->h->requested[event];
     }
-    return freed;
 }
 
 static uint64_t allocated_at_start(const struct msnap_history *h)
@@ -123,41 +189,31 @@ struct columns {
     uint64_t *highest, *lowest, *reserved, *active, *requested;
 };
 
-static void consider(struct columns *c, size_t column, const struct walk *w, uint32_t state, bool is_first)
+static void consider(struct columns *c, size_t column, const struct msnap_totals *now, uint32_t state, bool is_first)
 {
-    if (is_first || w->allocated > c->highest[column]) {
-        c->highest[column] = w->allocated;
+    if (is_first || now->allocated > c->highest[column]) {
+        c->highest[column] = now->allocated;
         c->moment[column] = event_of(state);
     }
-    if (is_first || w->allocated < c->lowest[column])
-        c->lowest[column] = w->allocated;
-    if (is_first || w->reserved > c->reserved[column])
-        c->reserved[column] = w->reserved;
-    if (c->active) {
-        const struct msnap_history *h = w->h;
-        const uint64_t active = state ? h->active[state - 1] : h->start.active;
-        const uint64_t requested = state ? h->requested[state - 1] : h->start.requested;
-        if (is_first || active > c->active[column])
-            c->active[column] = active;
-        if (is_first || requested > c->requested[column])
-            c->requested[column] = requested;
-    }
+    if (is_first || now->allocated < c->lowest[column])
+        c->lowest[column] = now->allocated;
+    if (is_first || now->reserved > c->reserved[column])
+        c->reserved[column] = now->reserved;
+    if (is_first || now->active > c->active[column])
+        c->active[column] = now->active;
+    if (is_first || now->requested > c->requested[column])
+        c->requested[column] = now->requested;
 }
 
-static bool columns_new(struct columns *c, size_t n, bool with_series, struct msnap_arena *arena)
+static bool columns_new(struct columns *c, size_t n, struct msnap_arena *arena)
 {
     c->moment = msnap_arena_alloc(arena, n, sizeof *c->moment);
     c->highest = msnap_arena_alloc(arena, n, sizeof *c->highest);
     c->lowest = msnap_arena_alloc(arena, n, sizeof *c->lowest);
     c->reserved = msnap_arena_alloc(arena, n, sizeof *c->reserved);
-    c->active = c->requested = NULL;
-    if (with_series) {
-        c->active = msnap_arena_alloc(arena, n, sizeof *c->active);
-        c->requested = msnap_arena_alloc(arena, n, sizeof *c->requested);
-        if (!c->active || !c->requested)
-            return false;
-    }
-    return c->moment && c->highest && c->lowest && c->reserved;
+    c->active = msnap_arena_alloc(arena, n, sizeof *c->active);
+    c->requested = msnap_arena_alloc(arena, n, sizeof *c->requested);
+    return c->moment && c->highest && c->lowest && c->reserved && c->active && c->requested;
 }
 
 /* The first state of column c + 1 in event mode, its first microsecond in time mode. */
@@ -198,13 +254,11 @@ msnap_areas_build(const struct msnap_history *h, enum msnap_x_mode x_mode, struc
     const int64_t span = by_time ? areas.last_time_us - areas.first_time_us : (int64_t)n_states;
 
     struct columns c;
-    const bool with_series = h->allocated != NULL || (no_events && h->device->n_events == 0);
-    uint64_t *freed = freed_by_event(h, arena);
-    if (!freed || !columns_new(&c, n_columns, with_series, arena))
+    struct walk w = {.h = h, .next_row = h->allocs.n_initial, .now = h->start,
+                     .pending_from = h->allocs.n_initial - h->allocs.n_initial_pending};
+    w.now.allocated = allocated_at_start(h);
+    if (!endings_build(h, arena, &w.endings) || !columns_new(&c, n_columns, arena))
         return msnap_fail(err, MSNAP_ENOMEM, "no memory for a picture of %zu events", h->device->n_events);
-
-    struct walk w = {.h = h, .freed = freed, .next_row = h->allocs.n_initial,
-                     .allocated = allocated_at_start(h), .reserved = h->start.reserved};
     if (h->device->n_events) {
         w.action = h->snapshot->events.action + h->device->first_event;
         w.size = h->snapshot->events.size + h->device->first_event;
@@ -223,34 +277,27 @@ msnap_areas_build(const struct msnap_history *h, enum msnap_x_mode x_mode, struc
                 bound = next_bound(column, n_columns, begin, span);
                 is_first = true;
                 if (by_time || at >= bound) { /* the state that this span begins with */
-                    consider(&c, column, &w, s - 1, true);
+                    consider(&c, column, &w.now, s - 1, true);
                     is_first = false;
                 }
             }
             walk_step(&w, event_of(s));
         }
-        consider(&c, column, &w, s, is_first);
+        consider(&c, column, &w.now, s, is_first);
         is_first = false;
-        if (s == first_state || w.allocated > areas.peak.totals.allocated) {
-            areas.peak.event = event_of(s);
-            areas.peak.totals.allocated = w.allocated;
-            areas.peak.totals.reserved = w.reserved;
+        if (s == first_state || w.now.allocated > areas.peak.totals.allocated) {
+            areas.peak = (struct msnap_moment){event_of(s), w.now};
             areas.peak_column = column;
         }
-        if (w.reserved > areas.highest_reserved)
-            areas.highest_reserved = w.reserved;
+        if (w.now.reserved > areas.highest_reserved)
+            areas.highest_reserved = w.now.reserved;
         if (s == last_state)
             break;
     }
     /* In time mode the last event sits on the right edge: no column is left over. */
     for (size_t i = column + 1; i < n_columns; i++)
-        consider(&c, i, &w, last_state, true);
+        consider(&c, i, &w.now, last_state, true);
 
-    if (with_series) {
-        const uint32_t e = areas.peak.event;
-        areas.peak.totals.active = e == MSNAP_NO_EVENT ? h->start.active : h->active[e];
-        areas.peak.totals.requested = e == MSNAP_NO_EVENT ? h->start.requested : h->requested[e];
-    }
     areas.n_columns = n_columns;
     areas.moment = c.moment;
     areas.highest = c.highest;

@@ -30,7 +30,7 @@ static void sort_segments(struct msnap_map_segment *v, size_t n)
     }
 }
 
-static struct msnap_map_block block_of(const struct books_block *v)
+static struct msnap_map_block block_of(const struct msnap_books_block *v)
 {
     static const uint8_t state[] = {[BOOKS_FREE] = MSNAP_BLOCK_INACTIVE, [BOOKS_ALLOCATED] = MSNAP_BLOCK_ALLOCATED,
                                     [BOOKS_PENDING] = MSNAP_BLOCK_PENDING};
@@ -42,9 +42,9 @@ enum msnap_status msnap_blockmap_of(const struct books *b, uint32_t event, struc
 {
     size_t n_segments = 0, n_blocks = 0, n_outside = 0;
     for (size_t g = 1; g < b->segments.n; g++)
-        n_segments += !books_segment_at(b, (uint32_t)g)->gone;
+        n_segments += !msnap_books_segment_at(b, (uint32_t)g)->gone;
     for (size_t i = 1; i < b->blocks.n; i++) {
-        const struct books_block *v = books_block_at(b, (uint32_t)i);
+        const struct msnap_books_block *v = msnap_books_block_at(b, (uint32_t)i);
         n_blocks += !v->is_free_slot && v->segment;
         n_outside += !v->is_free_slot && !v->segment;
     }
@@ -55,7 +55,7 @@ enum msnap_status msnap_blockmap_of(const struct books *b, uint32_t event, struc
         return no_memory(err);
     size_t g_n = 0, b_n = 0, o_n = 0;
     for (size_t g = 1; g < b->segments.n; g++) {
-        const struct books_segment *v = books_segment_at(b, (uint32_t)g);
+        const struct msnap_books_segment *v = msnap_books_segment_at(b, (uint32_t)g);
         if (!v->gone) /* the first block's id, until the segments are in order */
             segments[g_n++] = (struct msnap_map_segment){v->addr, v->size, v->stream, v->pool, v->small, v->expandable, v->first, 0};
     }
@@ -63,12 +63,12 @@ enum msnap_status msnap_blockmap_of(const struct books *b, uint32_t event, struc
     for (size_t g = 0; g < g_n; g++) {
         uint32_t id = (uint32_t)segments[g].first_block;
         segments[g].first_block = b_n;
-        for (; id && b_n < n_blocks; id = books_block_at(b, id)->next)
-            blocks[b_n++] = block_of(books_block_at(b, id));
+        for (; id && b_n < n_blocks; id = msnap_books_block_at(b, id)->next)
+            blocks[b_n++] = block_of(msnap_books_block_at(b, id));
         segments[g].n_blocks = b_n - segments[g].first_block;
     }
     for (size_t i = 1; i < b->blocks.n; i++) {
-        const struct books_block *v = books_block_at(b, (uint32_t)i);
+        const struct msnap_books_block *v = msnap_books_block_at(b, (uint32_t)i);
         if (!v->is_free_slot && !v->segment)
             outside[o_n++] = block_of(v);
     }
@@ -81,20 +81,20 @@ enum msnap_status msnap_blockmap_build(const struct msnap_history *h, uint32_t e
 {
     struct msnap_alloc_config config;
     struct books b;
-    struct books_feed f;
+    struct msnap_books_feed f;
     if (event != MSNAP_NO_EVENT && event >= h->device->n_events)
         return msnap_fail(err, MSNAP_EUSAGE, "there is no event %u; the last one is %zu", event, h->device->n_events - 1);
     msnap_alloc_config_of(h->snapshot, &config);
     enum msnap_status st = MSNAP_OK;
-    if (!books_begin(&b, &f, h, msnap_arena_mem(arena), &config, NULL))
+    if (!msnap_books_begin(&b, &f, h, msnap_arena_mem(arena), &config, NULL))
         st = no_memory(err);
     for (size_t i = 0; st == MSNAP_OK && event != MSNAP_NO_EVENT && i <= event; i++) {
-        books_apply(&b, &f, i);
+        msnap_books_apply(&b, &f, i);
         if (b.out_of_memory)
             st = no_memory(err);
     }
     if (st == MSNAP_OK)
         st = msnap_blockmap_of(&b, event, arena, out, err);
-    books_release(&b);
+    msnap_books_release(&b);
     return st;
 }

@@ -51,23 +51,23 @@ static inline void family_by(struct books *b, enum msnap_family f, bool small, i
         family_down(b, f, small, (uint64_t)-v);
 }
 
-uint32_t books_find(const struct books *b, uint64_t addr) { return msnap_addrmap_find(&b->map, addr); }
+uint32_t msnap_books_find(const struct books *b, uint64_t addr) { return msnap_addrmap_find(&b->map, addr); }
 
 /* ---- blocks ---- */
 
-static uint32_t new_block(struct books *b, struct books_block v)
+static uint32_t new_block(struct books *b, struct msnap_books_block v)
 {
     uint32_t id = b->unused_block;
     if (id) {
-        b->unused_block = books_block_at(b, id)->next;
+        b->unused_block = msnap_books_block_at(b, id)->next;
     } else {
-        if (b->blocks.n >= UINT32_MAX - 1 || !MSNAP_VEC_PUSH(&b->blocks, b->mem, struct books_block, v)) {
+        if (b->blocks.n >= UINT32_MAX - 1 || !MSNAP_VEC_PUSH(&b->blocks, b->mem, struct msnap_books_block, v)) {
             b->out_of_memory = true;
             return 0;
         }
         id = (uint32_t)(b->blocks.n - 1);
     }
-    *books_block_at(b, id) = v;
+    *msnap_books_block_at(b, id) = v;
     if (!msnap_addrmap_insert(&b->map, b->mem, v.addr, id)) {
         b->out_of_memory = true;
         return 0;
@@ -77,37 +77,37 @@ static uint32_t new_block(struct books *b, struct books_block v)
 
 static void drop_block(struct books *b, uint32_t id)
 {
-    struct books_block *v = books_block_at(b, id);
+    struct msnap_books_block *v = msnap_books_block_at(b, id);
     msnap_addrmap_remove(&b->map, v->addr, id);
-    *v = (struct books_block){.next = b->unused_block, .is_free_slot = true, .row = BOOKS_NO_ROW};
+    *v = (struct msnap_books_block){.next = b->unused_block, .is_free_slot = true, .row = BOOKS_NO_ROW};
     b->unused_block = id;
 }
 
-uint32_t books_segment_of(const struct books *b, uint32_t segment)
+uint32_t msnap_books_segment_of(const struct books *b, uint32_t segment)
 {
-    while (segment && books_segment_at(b, segment)->merged_into)
-        segment = books_segment_at(b, segment)->merged_into;
+    while (segment && msnap_books_segment_at(b, segment)->merged_into)
+        segment = msnap_books_segment_at(b, segment)->merged_into;
     return segment;
 }
 
-static struct books_segment *segment_of(const struct books *b, const struct books_block *v)
+static struct msnap_books_segment *segment_of(const struct books *b, const struct msnap_books_block *v)
 {
-    return books_segment_at(b, books_segment_of(b, v->segment));
+    return msnap_books_segment_at(b, msnap_books_segment_of(b, v->segment));
 }
 
 /* Cuts a block in two; the rear part is a new free block. Returns the rear part's id. */
 static uint32_t cut_block(struct books *b, uint32_t id, uint64_t front_size)
 {
-    struct books_block v = *books_block_at(b, id);
-    uint32_t rear = new_block(b, (struct books_block){.addr = v.addr + front_size, .size = v.size - front_size,
+    struct msnap_books_block v = *msnap_books_block_at(b, id);
+    uint32_t rear = new_block(b, (struct msnap_books_block){.addr = v.addr + front_size, .size = v.size - front_size,
                                                       .prev = id, .next = v.next, .segment = v.segment,
                                                       .row = BOOKS_NO_ROW, .state = BOOKS_FREE});
     if (!rear)
         return 0;
-    books_block_at(b, id)->size = front_size;
-    books_block_at(b, id)->next = rear;
+    msnap_books_block_at(b, id)->size = front_size;
+    msnap_books_block_at(b, id)->next = rear;
     if (v.next)
-        books_block_at(b, v.next)->prev = rear;
+        msnap_books_block_at(b, v.next)->prev = rear;
     else if (v.segment)
         segment_of(b, &v)->last = rear;
     return rear;
@@ -116,13 +116,13 @@ static uint32_t cut_block(struct books *b, uint32_t id, uint64_t front_size)
 /* Joins a block with its successor; the successor's id is gone. */
 static void join_next(struct books *b, uint32_t id)
 {
-    struct books_block *v = books_block_at(b, id);
+    struct msnap_books_block *v = msnap_books_block_at(b, id);
     uint32_t gone = v->next;
-    struct books_block *n = books_block_at(b, gone);
+    struct msnap_books_block *n = msnap_books_block_at(b, gone);
     v->size += n->size;
     v->next = n->next;
     if (n->next)
-        books_block_at(b, n->next)->prev = id;
+        msnap_books_block_at(b, n->next)->prev = id;
     else if (v->segment)
         segment_of(b, v)->last = id;
     drop_block(b, gone);
@@ -140,11 +140,11 @@ static bool spend(struct books *b, uint64_t steps)
 
 static uint32_t search_segment(struct books *b, uint32_t segment, uint64_t addr)
 {
-    const struct books_segment *g = books_segment_at(b, segment);
+    const struct msnap_books_segment *g = msnap_books_segment_at(b, segment);
     if (g->gone || addr < g->addr || addr - g->addr >= g->size)
         return 0;
-    for (uint32_t id = g->first; id && spend(b, 1); id = books_block_at(b, id)->next) {
-        const struct books_block *v = books_block_at(b, id);
+    for (uint32_t id = g->first; id && spend(b, 1); id = msnap_books_block_at(b, id)->next) {
+        const struct msnap_books_block *v = msnap_books_block_at(b, id);
         if (addr >= v->addr && addr - v->addr < v->size)
             return id;
     }
@@ -165,12 +165,12 @@ static uint32_t containing(struct books *b, uint64_t addr)
 
 /* ---- segments ---- */
 
-static uint32_t new_segment(struct books *b, uint64_t addr, uint64_t size, struct books_kind kind)
+static uint32_t new_segment(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
 {
-    struct books_segment g = {.addr = addr, .size = size, .stream = kind.stream, .pool = kind.pool,
+    struct msnap_books_segment g = {.addr = addr, .size = size, .stream = kind.stream, .pool = kind.pool,
                               .small = kind.small, .expandable = kind.expandable};
     uint32_t id = (uint32_t)b->segments.n;
-    if (b->segments.n >= UINT32_MAX - 1 || !MSNAP_VEC_PUSH(&b->segments, b->mem, struct books_segment, g)) {
+    if (b->segments.n >= UINT32_MAX - 1 || !MSNAP_VEC_PUSH(&b->segments, b->mem, struct msnap_books_segment, g)) {
         b->out_of_memory = true;
         return 0;
     }
@@ -178,17 +178,17 @@ static uint32_t new_segment(struct books *b, uint64_t addr, uint64_t size, struc
         b->out_of_memory = true;
         return 0;
     }
-    uint32_t block = new_block(b, (struct books_block){.addr = addr, .size = size, .segment = id, .row = BOOKS_NO_ROW});
-    books_segment_at(b, id)->first = books_segment_at(b, id)->last = block;
+    uint32_t block = new_block(b, (struct msnap_books_block){.addr = addr, .size = size, .segment = id, .row = BOOKS_NO_ROW});
+    msnap_books_segment_at(b, id)->first = msnap_books_segment_at(b, id)->last = block;
     return block ? id : 0;
 }
 
 /* Takes a segment out. Live blocks in it stay in the totals, as blocks outside every segment. */
 static void remove_segment(struct books *b, uint32_t id)
 {
-    struct books_segment *g = books_segment_at(b, id);
+    struct msnap_books_segment *g = msnap_books_segment_at(b, id);
     for (uint32_t v = g->first, next; v; v = next) {
-        struct books_block *block = books_block_at(b, v);
+        struct msnap_books_block *block = msnap_books_block_at(b, v);
         next = block->next;
         if (block->state == BOOKS_FREE) {
             drop_block(b, v);
@@ -204,21 +204,21 @@ static void remove_segment(struct books *b, uint32_t id)
  * no event said so. */
 static void make_way(struct books *b, uint64_t addr)
 {
-    uint32_t id = books_find(b, addr);
+    uint32_t id = msnap_books_find(b, addr);
     if (!id)
         return;
     fault(b, MSNAP_FAULT_segment_alloc_overlaps, addr);
-    struct books_block *v = books_block_at(b, id);
-    uint32_t segment = books_segment_of(b, v->segment);
+    struct msnap_books_block *v = msnap_books_block_at(b, id);
+    uint32_t segment = msnap_books_segment_of(b, v->segment);
     if (segment) {
-        struct books_segment *g = books_segment_at(b, segment);
+        struct msnap_books_segment *g = msnap_books_segment_at(b, segment);
         b->totals.reserved -= g->size;
         family_down(b, MSNAP_BYTES_RESERVED, g->small, g->size);
         remove_segment(b, segment);
     }
 }
 
-uint32_t books_add_segment(struct books *b, uint64_t addr, uint64_t size, struct books_kind kind)
+uint32_t msnap_books_add_segment(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
 {
     make_way(b, addr);
     b->totals.reserved += size;
@@ -233,17 +233,17 @@ uint32_t books_add_segment(struct books *b, uint64_t addr, uint64_t size, struct
     return new_segment(b, addr, size, kind);
 }
 
-void books_drop_segment(struct books *b, uint64_t addr, uint64_t size)
+void msnap_books_drop_segment(struct books *b, uint64_t addr, uint64_t size)
 {
-    uint32_t id = books_find(b, addr), segment = id ? books_segment_of(b, books_block_at(b, id)->segment) : 0;
+    uint32_t id = msnap_books_find(b, addr), segment = id ? msnap_books_segment_of(b, msnap_books_block_at(b, id)->segment) : 0;
     if (b->counters)
         b->counters->device_frees++;
-    if (!segment || books_segment_at(b, segment)->addr != addr) {
+    if (!segment || msnap_books_segment_at(b, segment)->addr != addr) {
         fault(b, MSNAP_FAULT_segment_free_unknown, addr);
         return;
     }
-    struct books_segment *g = books_segment_at(b, segment);
-    const struct books_block *v = books_block_at(b, id);
+    struct msnap_books_segment *g = msnap_books_segment_at(b, segment);
+    const struct msnap_books_block *v = msnap_books_block_at(b, id);
     if (v->state != BOOKS_FREE || v->prev || v->next || g->size != size)
         fault(b, MSNAP_FAULT_segment_free_unknown, addr);
     b->totals.reserved -= g->size;
@@ -260,7 +260,7 @@ static uint32_t range_at(struct books *b, uint64_t addr, bool ending)
 {
     uint32_t *ranges = b->ranges.data;
     for (size_t i = 0; i < b->ranges.n && spend(b, 1);) {
-        const struct books_segment *g = books_segment_at(b, ranges[i]);
+        const struct msnap_books_segment *g = msnap_books_segment_at(b, ranges[i]);
         if (g->gone) {
             ranges[i] = ranges[--b->ranges.n];
             continue;
@@ -272,16 +272,16 @@ static uint32_t range_at(struct books *b, uint64_t addr, bool ending)
     return 0;
 }
 
-void books_map(struct books *b, uint64_t addr, uint64_t size, struct books_kind kind)
+void msnap_books_map(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
 {
     uint32_t before = range_at(b, addr, true), after = range_at(b, addr + size, false);
     make_way(b, addr);
-    if (before && books_segment_at(b, before)->gone)
+    if (before && msnap_books_segment_at(b, before)->gone)
         before = 0;
     if (before)
-        kind.small = books_segment_at(b, before)->small;
+        kind.small = msnap_books_segment_at(b, before)->small;
     else if (after)
-        kind.small = books_segment_at(b, after)->small;
+        kind.small = msnap_books_segment_at(b, after)->small;
     b->totals.reserved += size;
     family_up(b, MSNAP_BYTES_RESERVED, kind.small, size);
     if (b->counters)
@@ -289,52 +289,52 @@ void books_map(struct books *b, uint64_t addr, uint64_t size, struct books_kind 
     uint32_t id = new_segment(b, addr, size, kind);
     if (!id)
         return;
-    uint32_t block = books_segment_at(b, id)->first;
+    uint32_t block = msnap_books_segment_at(b, id)->first;
     if (before) { /* the new range joins the one before it */
-        struct books_segment *p = books_segment_at(b, before), *g = books_segment_at(b, id);
+        struct msnap_books_segment *p = msnap_books_segment_at(b, before), *g = msnap_books_segment_at(b, id);
         uint32_t last = p->last;
-        books_block_at(b, last)->next = block;
-        books_block_at(b, block)->prev = last;
-        books_block_at(b, block)->segment = before;
+        msnap_books_block_at(b, last)->next = block;
+        msnap_books_block_at(b, block)->prev = last;
+        msnap_books_block_at(b, block)->segment = before;
         p->size += size;
         p->last = block;
         g->merged_into = before;
         g->gone = true;
-        if (books_block_at(b, last)->state == BOOKS_FREE) {
+        if (msnap_books_block_at(b, last)->state == BOOKS_FREE) {
             join_next(b, last);
             block = last;
         }
         id = before;
     }
-    after = after && !books_segment_at(b, after)->gone ? after : 0;
+    after = after && !msnap_books_segment_at(b, after)->gone ? after : 0;
     if (after) {
-        struct books_segment *n = books_segment_at(b, after), *g = books_segment_at(b, id);
+        struct msnap_books_segment *n = msnap_books_segment_at(b, after), *g = msnap_books_segment_at(b, id);
         uint32_t first = n->first;
-        books_block_at(b, block)->next = first;
-        books_block_at(b, first)->prev = block;
+        msnap_books_block_at(b, block)->next = first;
+        msnap_books_block_at(b, first)->prev = block;
         g->size += n->size;
         g->last = n->last;
         n->merged_into = id;
         n->gone = true;
-        if (books_block_at(b, first)->state == BOOKS_FREE)
+        if (msnap_books_block_at(b, first)->state == BOOKS_FREE)
             join_next(b, block);
     }
 }
 
-void books_unmap(struct books *b, uint64_t addr, uint64_t size)
+void msnap_books_unmap(struct books *b, uint64_t addr, uint64_t size)
 {
     if (b->counters)
         b->counters->device_frees++;
-    uint32_t id = books_find(b, addr);
+    uint32_t id = msnap_books_find(b, addr);
     if (!id)
         id = containing(b, addr);
-    struct books_block *v = id ? books_block_at(b, id) : NULL;
+    struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
     if (!v || !v->segment || v->state != BOOKS_FREE || addr < v->addr || size > v->size || addr - v->addr > v->size - size) {
         fault(b, MSNAP_FAULT_segment_free_unknown, addr);
         return;
     }
-    uint32_t segment = books_segment_of(b, v->segment);
-    bool small = books_segment_at(b, segment)->small;
+    uint32_t segment = msnap_books_segment_of(b, v->segment);
+    bool small = msnap_books_segment_at(b, segment)->small;
     b->totals.reserved -= size;
     family_down(b, MSNAP_BYTES_RESERVED, small, size);
     uint64_t front = addr - v->addr, rear = v->size - front - size;
@@ -342,30 +342,30 @@ void books_unmap(struct books *b, uint64_t addr, uint64_t size)
     uint32_t middle = front ? cut_block(b, id, front) : id;
     if (!middle || (rear && !cut_block(b, middle, size)))
         return;
-    uint32_t left = books_block_at(b, middle)->prev, right = books_block_at(b, middle)->next;
-    struct books_segment *g = books_segment_at(b, segment);
+    uint32_t left = msnap_books_block_at(b, middle)->prev, right = msnap_books_block_at(b, middle)->next;
+    struct msnap_books_segment *g = msnap_books_segment_at(b, segment);
     uint64_t end = g->addr + g->size;
     if (left)
-        books_block_at(b, left)->next = 0;
+        msnap_books_block_at(b, left)->next = 0;
     if (right)
-        books_block_at(b, right)->prev = 0;
-    books_block_at(b, middle)->prev = books_block_at(b, middle)->next = 0;
+        msnap_books_block_at(b, right)->prev = 0;
+    msnap_books_block_at(b, middle)->prev = msnap_books_block_at(b, middle)->next = 0;
     drop_block(b, middle);
     if (left && right) { /* a hole: what lies behind it is a range of its own */
-        struct books_segment r = *g;
+        struct msnap_books_segment r = *g;
         r.addr = addr + size;
         r.size = end - r.addr;
         r.first = right;
         g->size = addr - g->addr;
         g->last = left;
         uint32_t new_id = (uint32_t)b->segments.n;
-        if (!MSNAP_VEC_PUSH(&b->segments, b->mem, struct books_segment, r) ||
+        if (!MSNAP_VEC_PUSH(&b->segments, b->mem, struct msnap_books_segment, r) ||
             !MSNAP_VEC_PUSH(&b->ranges, b->mem, uint32_t, new_id)) {
             b->out_of_memory = true;
             return;
         }
-        for (uint32_t k = right; k && spend(b, 1); k = books_block_at(b, k)->next)
-            books_block_at(b, k)->segment = new_id;
+        for (uint32_t k = right; k && spend(b, 1); k = msnap_books_block_at(b, k)->next)
+            msnap_books_block_at(b, k)->segment = new_id;
     } else if (left) {
         g->size = addr - g->addr;
         g->last = left;
@@ -383,15 +383,15 @@ void books_unmap(struct books *b, uint64_t addr, uint64_t size)
 
 static void merge_free(struct books *b, uint32_t id)
 {
-    struct books_block *v = books_block_at(b, id);
-    if (v->next && books_block_at(b, v->next)->state == BOOKS_FREE)
+    struct msnap_books_block *v = msnap_books_block_at(b, id);
+    if (v->next && msnap_books_block_at(b, v->next)->state == BOOKS_FREE)
         join_next(b, id);
-    uint32_t prev = books_block_at(b, id)->prev;
-    if (prev && books_block_at(b, prev)->state == BOOKS_FREE)
+    uint32_t prev = msnap_books_block_at(b, id)->prev;
+    if (prev && msnap_books_block_at(b, prev)->state == BOOKS_FREE)
         join_next(b, prev);
 }
 
-static void request_free(struct books *b, struct books_block *v)
+static void request_free(struct books *b, struct msnap_books_block *v)
 {
     v->state = BOOKS_PENDING;
     b->totals.allocated -= v->size;
@@ -406,27 +406,27 @@ static void request_free(struct books *b, struct books_block *v)
 
 static void complete_free(struct books *b, uint32_t id)
 {
-    struct books_block *v = books_block_at(b, id);
+    struct msnap_books_block *v = msnap_books_block_at(b, id);
     b->totals.active -= v->size;
     b->totals.requested -= v->requested;
     if (b->counters) {
-        const struct books_segment *g = v->segment ? segment_of(b, v) : NULL;
+        const struct msnap_books_segment *g = v->segment ? segment_of(b, v) : NULL;
         bool small = g ? g->small : v->size <= MSNAP_SMALL_SIZE;
         if (g && !g->expandable) { /* one net change for count and bytes each */
             int64_t count = 0, bytes = 0;
             uint64_t size = v->size;
             uint32_t left = v->prev, right = v->next;
-            if (left && books_block_at(b, left)->state == BOOKS_FREE) {
+            if (left && msnap_books_block_at(b, left)->state == BOOKS_FREE) {
                 count--;
-                bytes -= (int64_t)books_block_at(b, left)->size;
-                size += books_block_at(b, left)->size;
-                left = books_block_at(b, left)->prev;
+                bytes -= (int64_t)msnap_books_block_at(b, left)->size;
+                size += msnap_books_block_at(b, left)->size;
+                left = msnap_books_block_at(b, left)->prev;
             }
-            if (right && books_block_at(b, right)->state == BOOKS_FREE) {
+            if (right && msnap_books_block_at(b, right)->state == BOOKS_FREE) {
                 count--;
-                bytes -= (int64_t)books_block_at(b, right)->size;
-                size += books_block_at(b, right)->size;
-                right = books_block_at(b, right)->next;
+                bytes -= (int64_t)msnap_books_block_at(b, right)->size;
+                size += msnap_books_block_at(b, right)->size;
+                right = msnap_books_block_at(b, right)->next;
             }
             if (left || right) {
                 count++;
@@ -455,7 +455,7 @@ static uint32_t open_up(struct books *b, uint64_t addr)
         fault(b, MSNAP_FAULT_alloc_outside, addr);
         return 0;
     }
-    struct books_block *v = books_block_at(b, id);
+    struct msnap_books_block *v = msnap_books_block_at(b, id);
     uint64_t front = addr - v->addr;
     if (v->state == BOOKS_FREE) {
         fault(b, MSNAP_FAULT_alloc_misplaced, addr);
@@ -480,11 +480,11 @@ static uint32_t open_up(struct books *b, uint64_t addr)
 
 static uint32_t outside_block(struct books *b, uint64_t addr, uint64_t rounded, uint64_t requested, uint32_t row)
 {
-    return new_block(b, (struct books_block){.addr = addr, .size = rounded, .requested = requested, .row = row,
+    return new_block(b, (struct msnap_books_block){.addr = addr, .size = rounded, .requested = requested, .row = row,
                                              .state = BOOKS_ALLOCATED});
 }
 
-static inline bool should_split(const struct books *b, const struct books_segment *g, uint64_t size, uint64_t rounded)
+static inline bool should_split(const struct books *b, const struct msnap_books_segment *g, uint64_t size, uint64_t rounded)
 {
     uint64_t remaining = size - rounded;
     if (g->small || (b->config.known ? b->config.expandable : g->expandable))
@@ -492,28 +492,28 @@ static inline bool should_split(const struct books *b, const struct books_segmen
     return rounded < b->config.max_split && remaining > MSNAP_SMALL_SIZE;
 }
 
-uint32_t books_alloc(struct books *b, uint64_t addr, uint64_t requested, uint32_t row, uint32_t *displaced)
+uint32_t msnap_books_alloc(struct books *b, uint64_t addr, uint64_t requested, uint32_t row, uint32_t *displaced)
 {
     uint64_t rounded = msnap_round_size(&b->config, requested);
-    uint32_t id = books_find(b, addr);
+    uint32_t id = msnap_books_find(b, addr);
     *displaced = BOOKS_NO_ROW;
-    if (id && books_block_at(b, id)->state != BOOKS_FREE) {
+    if (id && msnap_books_block_at(b, id)->state != BOOKS_FREE) {
         /* Its free was not recorded (or its completion was not): it must be over. */
-        struct books_block *v = books_block_at(b, id);
+        struct msnap_books_block *v = msnap_books_block_at(b, id);
         fault(b, v->state == BOOKS_PENDING ? MSNAP_FAULT_completed_without_request : MSNAP_FAULT_alloc_live, addr);
         *displaced = v->row;
         if (v->state == BOOKS_ALLOCATED)
             request_free(b, v);
         complete_free(b, id);
-        id = books_find(b, addr);
+        id = msnap_books_find(b, addr);
     }
     if (!id)
         id = open_up(b, addr);
-    struct books_block *v = id ? books_block_at(b, id) : NULL;
+    struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
     bool small;
     uint64_t size;
     if (v && v->size >= requested) {
-        struct books_segment *g = segment_of(b, v);
+        struct msnap_books_segment *g = segment_of(b, v);
         bool was_split = v->prev || v->next, split = false;
         small = g->small;
         size = v->size;
@@ -524,7 +524,7 @@ uint32_t books_alloc(struct books *b, uint64_t addr, uint64_t requested, uint32_
             split = true;
             if (!cut_block(b, id, rounded))
                 return 0;
-            v = books_block_at(b, id);
+            v = msnap_books_block_at(b, id);
             g = segment_of(b, v);
         }
         if (b->counters && !g->expandable) {
@@ -568,10 +568,10 @@ uint32_t books_alloc(struct books *b, uint64_t addr, uint64_t requested, uint32_
     return id;
 }
 
-uint32_t books_free_requested(struct books *b, uint64_t addr, uint64_t requested)
+uint32_t msnap_books_free_requested(struct books *b, uint64_t addr, uint64_t requested)
 {
-    uint32_t id = books_find(b, addr);
-    struct books_block *v = id ? books_block_at(b, id) : NULL;
+    uint32_t id = msnap_books_find(b, addr);
+    struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
     if (!v || v->state != BOOKS_ALLOCATED) {
         fault(b, MSNAP_FAULT_free_without_alloc, addr);
         return 0;
@@ -582,10 +582,10 @@ uint32_t books_free_requested(struct books *b, uint64_t addr, uint64_t requested
     return id;
 }
 
-uint32_t books_free_completed(struct books *b, uint64_t addr, uint64_t requested, bool *was_requested)
+uint32_t msnap_books_free_completed(struct books *b, uint64_t addr, uint64_t requested, bool *was_requested)
 {
-    uint32_t id = books_find(b, addr);
-    struct books_block *v = id ? books_block_at(b, id) : NULL;
+    uint32_t id = msnap_books_find(b, addr);
+    struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
     if (!v || v->state == BOOKS_FREE) {
         fault(b, MSNAP_FAULT_free_without_alloc, addr);
         return BOOKS_NO_ROW;
@@ -602,27 +602,27 @@ uint32_t books_free_completed(struct books *b, uint64_t addr, uint64_t requested
     return row;
 }
 
-void books_place(struct books *b, uint32_t segment, uint64_t addr, uint64_t size, uint64_t requested,
-                 enum books_state state, uint32_t row)
+void msnap_books_place(struct books *b, uint32_t segment, uint64_t addr, uint64_t size, uint64_t requested,
+                 enum msnap_books_state state, uint32_t row)
 {
     /* Blocks come in ascending order, so the place is in the segment's last block. */
-    uint32_t id = segment ? books_segment_at(b, segment)->last : 0;
-    struct books_block *v = id ? books_block_at(b, id) : NULL;
+    uint32_t id = segment ? msnap_books_segment_at(b, segment)->last : 0;
+    struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
     bool fits = v && v->state == BOOKS_FREE && addr >= v->addr && size <= v->size && addr - v->addr <= v->size - size;
     if (fits) {
         if (v->addr < addr && !(id = cut_block(b, id, addr - v->addr)))
             return;
-        if (books_block_at(b, id)->size > size && !cut_block(b, id, size))
+        if (msnap_books_block_at(b, id)->size > size && !cut_block(b, id, size))
             return;
-        v = books_block_at(b, id);
+        v = msnap_books_block_at(b, id);
         v->requested = requested;
         v->row = row;
         v->state = (uint8_t)state;
     } else {
         fault(b, v ? MSNAP_FAULT_alloc_live : MSNAP_FAULT_alloc_outside, addr);
-        if (books_find(b, addr) || !(id = outside_block(b, addr, size, requested, row)))
+        if (msnap_books_find(b, addr) || !(id = outside_block(b, addr, size, requested, row)))
             return;
-        books_block_at(b, id)->state = (uint8_t)state;
+        msnap_books_block_at(b, id)->state = (uint8_t)state;
     }
     if (state == BOOKS_ALLOCATED)
         b->totals.allocated += size;
@@ -639,11 +639,11 @@ static void set_current(struct books *b, enum msnap_family f, bool small, uint64
     }
 }
 
-void books_count_state(struct books *b)
+void msnap_books_count_state(struct books *b)
 {
-    *b->counters = (struct books_counters){0};
+    *b->counters = (struct msnap_books_counters){0};
     for (size_t s = 1; s < b->segments.n; s++) {
-        const struct books_segment *g = books_segment_at(b, (uint32_t)s);
+        const struct msnap_books_segment *g = msnap_books_segment_at(b, (uint32_t)s);
         if (g->gone)
             continue;
         set_current(b, MSNAP_BYTES_RESERVED, g->small, g->size);
@@ -652,8 +652,8 @@ void books_count_state(struct books *b)
             if (g->size >= b->config.max_split)
                 b->counters->oversize_segments.current++;
         }
-        for (uint32_t id = g->first; id; id = books_block_at(b, id)->next) {
-            const struct books_block *v = books_block_at(b, id);
+        for (uint32_t id = g->first; id; id = msnap_books_block_at(b, id)->next) {
+            const struct msnap_books_block *v = msnap_books_block_at(b, id);
             if (v->state == BOOKS_FREE && !g->expandable && (v->prev || v->next)) {
                 set_current(b, MSNAP_COUNT_INACTIVE_SPLIT, g->small, 1);
                 set_current(b, MSNAP_BYTES_INACTIVE_SPLIT, g->small, v->size);
@@ -661,7 +661,7 @@ void books_count_state(struct books *b)
         }
     }
     for (size_t i = 1; i < b->blocks.n; i++) {
-        const struct books_block *v = books_block_at(b, (uint32_t)i);
+        const struct msnap_books_block *v = msnap_books_block_at(b, (uint32_t)i);
         if (v->is_free_slot || v->state == BOOKS_FREE)
             continue;
         bool small = v->segment ? segment_of(b, v)->small : v->size <= MSNAP_SMALL_SIZE;
@@ -679,17 +679,17 @@ void books_count_state(struct books *b)
     b->counters->oversize_segments.peak = b->counters->oversize_segments.current;
 }
 
-bool books_init(struct books *b, struct msnap_mem mem, const struct msnap_alloc_config *config, struct msnap_fault_log *faults)
+bool msnap_books_init(struct books *b, struct msnap_mem mem, const struct msnap_alloc_config *config, struct msnap_fault_log *faults)
 {
     *b = (struct books){.mem = mem, .config = *config, .faults = faults, .event = MSNAP_NO_EVENT, .work_left = WORK};
-    return msnap_addrmap_init(&b->map, mem) && MSNAP_VEC_PUSH(&b->blocks, mem, struct books_block, ((struct books_block){.is_free_slot = true})) &&
-           MSNAP_VEC_PUSH(&b->segments, mem, struct books_segment, ((struct books_segment){.gone = true}));
+    return msnap_addrmap_init(&b->map, mem) && MSNAP_VEC_PUSH(&b->blocks, mem, struct msnap_books_block, ((struct msnap_books_block){.is_free_slot = true})) &&
+           MSNAP_VEC_PUSH(&b->segments, mem, struct msnap_books_segment, ((struct msnap_books_segment){.gone = true}));
 }
 
-void books_release(struct books *b)
+void msnap_books_release(struct books *b)
 {
     msnap_addrmap_release(&b->map, b->mem);
-    msnap_vec_release(&b->blocks, b->mem, sizeof(struct books_block));
-    msnap_vec_release(&b->segments, b->mem, sizeof(struct books_segment));
+    msnap_vec_release(&b->blocks, b->mem, sizeof(struct msnap_books_block));
+    msnap_vec_release(&b->segments, b->mem, sizeof(struct msnap_books_segment));
     msnap_vec_release(&b->ranges, b->mem, sizeof(uint32_t));
 }

@@ -9,7 +9,7 @@ static bool gives_back(uint8_t a) { return a == MSNAP_SEGMENT_FREE || a == MSNAP
 static bool takes(uint8_t a) { return a == MSNAP_SEGMENT_ALLOC || a == MSNAP_SEGMENT_MAP; }
 
 /* Whether a free block of the request's pool could have served it: then no cudaMalloc was tried. */
-static bool could_serve(const struct books *b, const struct books_segment *g, const struct books_block *v, uint32_t stream, bool small,
+static bool could_serve(const struct books *b, const struct msnap_books_segment *g, const struct msnap_books_block *v, uint32_t stream, bool small,
                         uint64_t rounded)
 {
     if (v->state != BOOKS_FREE || v->is_free_slot || g->gone || g->stream != stream || g->small != small || v->size < rounded || g->pool > 1)
@@ -23,9 +23,9 @@ static bool any_could_serve(struct books *b, uint32_t stream, uint64_t rounded)
 {
     bool small = rounded <= MSNAP_SMALL_SIZE;
     for (size_t i = 1; i < b->blocks.n; i++) {
-        const struct books_block *v = books_block_at(b, (uint32_t)i);
+        const struct msnap_books_block *v = msnap_books_block_at(b, (uint32_t)i);
         if (!v->is_free_slot && v->segment && v->state == BOOKS_FREE &&
-            could_serve(b, books_segment_at(b, books_segment_of(b, v->segment)), v, stream, small, rounded))
+            could_serve(b, msnap_books_segment_at(b, msnap_books_segment_of(b, v->segment)), v, stream, small, rounded))
             return true;
     }
     return false;
@@ -35,8 +35,8 @@ static bool any_could_serve(struct books *b, uint32_t stream, uint64_t rounded)
 static bool any_releasable(const struct books *b)
 {
     for (size_t g = 1; g < b->segments.n; g++) {
-        const struct books_segment *s = books_segment_at(b, (uint32_t)g);
-        if (!s->gone && !s->expandable && s->pool <= 1 && s->first == s->last && books_block_at(b, s->first)->state == BOOKS_FREE)
+        const struct msnap_books_segment *s = msnap_books_segment_at(b, (uint32_t)g);
+        if (!s->gone && !s->expandable && s->pool <= 1 && s->first == s->last && msnap_books_block_at(b, s->first)->state == BOOKS_FREE)
             return true;
     }
     return false;
@@ -47,7 +47,7 @@ struct burst {
 };
 
 /* The entry that the operation around a burst ends in: alloc or oom; n if the burst stands alone. */
-static size_t operation_end(const struct books_feed *f, size_t i)
+static size_t operation_end(const struct msnap_books_feed *f, size_t i)
 {
     size_t n = f->n;
     while (i < n && (takes(f->action[i]) || f->action[i] == MSNAP_FREE_COMPLETED))
@@ -66,7 +66,7 @@ enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap
 {
     struct msnap_alloc_config config;
     struct books b;
-    struct books_feed f;
+    struct msnap_books_feed f;
     *out = (struct burst_counts){0};
     msnap_alloc_config_of(h->snapshot, &config);
     bool any = false;
@@ -78,11 +78,11 @@ enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap
     out->retries = out->ooms; /* each comes after a retry that failed, too */
     if (!any)
         return MSNAP_OK;
-    if (!books_begin(&b, &f, h, msnap_arena_mem(arena), &config, NULL))
+    if (!msnap_books_begin(&b, &f, h, msnap_arena_mem(arena), &config, NULL))
         b.out_of_memory = true;
     for (size_t i = 0; i < f.n && !b.out_of_memory;) {
         if (!gives_back(f.action[i])) {
-            books_apply(&b, &f, i++);
+            msnap_books_apply(&b, &f, i++);
             continue;
         }
         struct burst u = {i, i};
@@ -100,7 +100,7 @@ enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap
             retry = b.totals.reserved + msnap_segment_size(&config, rounded) > h->peak_reserved && !any_could_serve(&b, stream, rounded);
         }
         for (; i <= u.last; i++)
-            books_apply(&b, &f, i);
+            msnap_books_apply(&b, &f, i);
         if (retry)
             retry = !any_releasable(&b); /* else it was the garbage collector, or one oversize block */
         bool of_oom = op < f.n && f.action[op] == MSNAP_OOM && same_stack(h, u.first, op);
@@ -108,6 +108,6 @@ enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap
         out->explicit_releases += !retry && !of_oom;
     }
     bool failed = b.out_of_memory;
-    books_release(&b);
+    msnap_books_release(&b);
     return failed ? msnap_fail(err, MSNAP_ENOMEM, "no memory for the statistics") : MSNAP_OK;
 }

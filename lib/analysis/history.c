@@ -14,7 +14,7 @@ struct recording {
     uint64_t *block_size;
     uint32_t *pool; /* NULL where the file knows no pool but the default one */
     uint64_t *allocated, *active, *reserved, *requested;
-    struct books_feed feed;
+    struct msnap_books_feed feed;
 };
 
 static enum msnap_status no_memory(struct msnap_error *err) { return msnap_fail(err, MSNAP_ENOMEM, "no memory for the history"); }
@@ -45,8 +45,8 @@ static void keep_peaks(struct recording *r, uint32_t event)
 
 static uint32_t pool_of(const struct books *b, uint32_t block)
 {
-    uint32_t segment = block ? books_segment_of(b, books_block_at(b, block)->segment) : 0;
-    return segment ? books_segment_at(b, segment)->pool : 0;
+    uint32_t segment = block ? msnap_books_segment_of(b, msnap_books_block_at(b, block)->segment) : 0;
+    return segment ? msnap_books_segment_at(b, segment)->pool : 0;
 }
 
 static void run(struct recording *r)
@@ -54,7 +54,7 @@ static void run(struct recording *r)
     struct books *b = &r->books;
     for (size_t i = 0; i < r->feed.n && !b->out_of_memory; i++) {
         uint32_t event = (uint32_t)i, row = r->feed.row;
-        struct books_effect e = books_apply(b, &r->feed, i);
+        struct msnap_books_effect e = msnap_books_apply(b, &r->feed, i);
         if (e.requested != BOOKS_NO_ROW)
             r->request_event[e.requested] = event;
         end_life(r, e.completed, event);
@@ -62,7 +62,7 @@ static void run(struct recording *r)
             end_life(r, e.displaced, event);
             r->alloc_event[row] = event;
             r->request_event[row] = r->free_event[row] = MSNAP_NO_EVENT;
-            r->block_size[row] = e.block ? books_block_at(b, e.block)->size : 0;
+            r->block_size[row] = e.block ? msnap_books_block_at(b, e.block)->size : 0;
             if (r->pool)
                 r->pool[row] = pool_of(b, e.block);
             keep_peaks(r, event);
@@ -117,15 +117,15 @@ static void compare_end(struct recording *r, struct msnap_fault_log *log)
     for (size_t g = d->first_segment; g < d->first_segment + d->n_segments; g++) {
         for (size_t k = 0; k < s->segments.n_blocks[g]; k++, recorded++) {
             size_t i = s->segments.first_block[g] + k;
-            uint32_t id = books_find(b, s->blocks.address[i]);
-            const struct books_block *v = id ? books_block_at(b, id) : NULL;
+            uint32_t id = msnap_books_find(b, s->blocks.address[i]);
+            const struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
             if (!v || v->size != s->blocks.size[i] || v->state != state_of[s->blocks.state[i]] ||
                 (v->state != BOOKS_FREE && v->requested != s->blocks.requested_size[i]))
                 msnap_fault_note(log, MSNAP_FAULT_end_differs, MSNAP_NO_EVENT, s->blocks.address[i]);
         }
     }
     for (size_t i = 1; i < b->blocks.n; i++)
-        held += !books_block_at(b, (uint32_t)i)->is_free_slot;
+        held += !msnap_books_block_at(b, (uint32_t)i)->is_free_slot;
     if (held > recorded)
         msnap_fault_note(log, MSNAP_FAULT_end_differs, MSNAP_NO_EVENT, 0);
 }
@@ -159,7 +159,7 @@ static enum msnap_status build(struct recording *r, unsigned flags, struct msnap
     h->peak = (struct msnap_moment){MSNAP_NO_EVENT, r->books.totals};
     keep_peaks(r, MSNAP_NO_EVENT);
     for (size_t i = 0; r->pool && i < start->n_blocks; i++)
-        r->pool[i] = pool_of(&r->books, books_find(&r->books, start->blocks[i].addr));
+        r->pool[i] = pool_of(&r->books, msnap_books_find(&r->books, start->blocks[i].addr));
     run(r);
     if (r->books.out_of_memory)
         return no_memory(err);
@@ -181,12 +181,12 @@ static enum msnap_status build(struct recording *r, unsigned flags, struct msnap
     return MSNAP_OK;
 }
 
-bool books_begin(struct books *b, struct books_feed *f, const struct msnap_history *h, struct msnap_mem mem,
+bool msnap_books_begin(struct books *b, struct msnap_books_feed *f, const struct msnap_history *h, struct msnap_mem mem,
                  const struct msnap_alloc_config *config, struct msnap_fault_log *faults)
 {
     const struct msnap_events *e = &h->snapshot->events;
     const struct msnap_device *d = h->device;
-    *f = (struct books_feed){.n = d->n_events, .start = h->start_state, .row = (uint32_t)h->start_state->n_blocks};
+    *f = (struct msnap_books_feed){.n = d->n_events, .start = h->start_state, .row = (uint32_t)h->start_state->n_blocks};
     size_t requests = 0, completions = 0;
     if (d->n_events) {
         f->action = e->action + d->first_event;
@@ -197,8 +197,13 @@ bool books_begin(struct books *b, struct books_feed *f, const struct msnap_histo
         requests += f->action[i] == MSNAP_FREE_REQUESTED;
         completions += f->action[i] == MSNAP_FREE_COMPLETED;
     }
-    f->requested_completes = requests && !completions;
-    if (!books_init(b, mem, config, faults))
+    /* Where blocks are pending at the dump, completions were recorded; there just was none. */
+    size_t pending = 0;
+    for (size_t g = d->first_segment; g < d->first_segment + d->n_segments && !pending; g++)
+        for (size_t k = 0; k < h->snapshot->segments.n_blocks[g]; k++)
+            pending += h->snapshot->blocks.state[h->snapshot->segments.first_block[g] + k] == MSNAP_BLOCK_PENDING;
+    f->requested_completes = requests && !completions && !pending;
+    if (!msnap_books_init(b, mem, config, faults))
         return false;
     msnap_start_set(h->start_state, b);
     return !b->out_of_memory;
@@ -218,11 +223,11 @@ enum msnap_status msnap_history_build(const struct msnap_snapshot *s, const stru
         return st;
     struct msnap_history h = {.snapshot = s, .device = device, .coverage = start->coverage, .start_state = start, .faults = log};
     struct recording r = {.out = &h};
-    if (books_begin(&r.books, &r.feed, &h, msnap_arena_mem(arena), &config, log))
+    if (msnap_books_begin(&r.books, &r.feed, &h, msnap_arena_mem(arena), &config, log))
         st = build(&r, flags, log, arena, err);
     else
         st = no_memory(err);
-    books_release(&r.books);
+    msnap_books_release(&r.books);
     if (st == MSNAP_OK)
         *out = h;
     return st;
@@ -233,9 +238,25 @@ enum msnap_status msnap_history_coverage(const struct msnap_snapshot *s, const s
 {
     struct msnap_alloc_config config;
     struct msnap_start start;
+    struct msnap_snapshot kept;
+    struct msnap_device rows;
+    bool allocs_only = false;
+    if (s->counts) { /* the segment events are there, as a table of their own */
+        const struct msnap_device_counts *c = &s->counts[device - s->devices];
+        kept = *s;
+        kept.events = s->kept;
+        rows = *device;
+        rows.first_event = device->first_kept;
+        rows.n_events = device->n_kept;
+        allocs_only = c->by_action[MSNAP_ALLOC] && !c->by_action[MSNAP_SEGMENT_ALLOC] && !c->by_action[MSNAP_SEGMENT_MAP];
+        s = &kept;
+    }
     msnap_alloc_config_of(s, &config);
-    enum msnap_status st = msnap_start_segments(s, device, &config, NULL, arena, &start, err);
-    if (st == MSNAP_OK)
-        *out = start.coverage;
-    return st;
+    enum msnap_status st = msnap_start_segments(s, s == &kept ? &rows : device, &config, NULL, arena, &start, err);
+    if (st != MSNAP_OK)
+        return st;
+    *out = start.coverage;
+    if (s == &kept && device->n_events) /* entries that were not kept are entries, too */
+        *out = start.n_segments || allocs_only ? MSNAP_HISTORY_CUT : MSNAP_HISTORY_COMPLETE;
+    return MSNAP_OK;
 }

@@ -28,34 +28,34 @@ static bool small_by_request(const struct msnap_snapshot *s, const struct msnap_
     return otherwise;
 }
 
-static struct books_kind kind_of_recorded(const struct msnap_snapshot *s, size_t i)
+static struct msnap_books_kind kind_of_recorded(const struct msnap_snapshot *s, size_t i)
 {
     const struct msnap_segments *g = &s->segments;
     bool small = g->type[i] == MSNAP_SEGMENT_SMALL || (g->type[i] == MSNAP_SEGMENT_UNKNOWN && g->total_size[i] == MSNAP_SMALL_BUFFER);
-    return (struct books_kind){g->stream[i], g->pool[i], small, g->is_expandable[i] != 0};
+    return (struct msnap_books_kind){g->stream[i], g->pool[i], small, g->is_expandable[i] != 0};
 }
 
-static struct books_kind kind_of_event(const struct msnap_snapshot *s, size_t row, bool expandable, const struct msnap_alloc_config *c)
+static struct msnap_books_kind kind_of_event(const struct msnap_snapshot *s, size_t row, bool expandable, const struct msnap_alloc_config *c)
 {
     uint64_t size = s->events.size[row];
     bool small = expandable ? size % c->large_segment != 0 : size == MSNAP_SMALL_BUFFER;
-    return (struct books_kind){s->events.stream[row], s->events.pool ? s->events.pool[row] : 0, small, expandable};
+    return (struct msnap_books_kind){s->events.stream[row], s->events.pool ? s->events.pool[row] : 0, small, expandable};
 }
 
 /* The kind of the segment that contains an address in the books; false if there is none. */
-static bool kind_in_books(const struct books *b, uint64_t addr, struct books_kind *kind)
+static bool kind_in_books(const struct books *b, uint64_t addr, struct msnap_books_kind *kind)
 {
-    uint32_t id = books_find(b, addr), g = id ? books_segment_of(b, books_block_at(b, id)->segment) : 0;
+    uint32_t id = msnap_books_find(b, addr), g = id ? msnap_books_segment_of(b, msnap_books_block_at(b, id)->segment) : 0;
     for (size_t i = 0; !g && i < b->ranges.n; i++) {
         uint32_t r = MSNAP_VEC_AT(&b->ranges, uint32_t, i);
-        const struct books_segment *v = books_segment_at(b, r);
+        const struct msnap_books_segment *v = msnap_books_segment_at(b, r);
         if (!v->gone && addr >= v->addr && addr - v->addr < v->size)
             g = r;
     }
     if (!g)
         return false;
-    const struct books_segment *v = books_segment_at(b, g);
-    *kind = (struct books_kind){v->stream, v->pool, v->small, v->expandable};
+    const struct msnap_books_segment *v = msnap_books_segment_at(b, g);
+    *kind = (struct msnap_books_kind){v->stream, v->pool, v->small, v->expandable};
     return true;
 }
 
@@ -97,7 +97,7 @@ static enum msnap_status undo_segments(const struct msnap_snapshot *s, const str
     for (size_t i = 0; i < d->n_segments; i++) {
         size_t g = d->first_segment + i;
         if (s->segments.total_size[g])
-            books_add_segment(b, s->segments.address[g], s->segments.total_size[g], kind_of_recorded(s, g));
+            msnap_books_add_segment(b, s->segments.address[g], s->segments.total_size[g], kind_of_recorded(s, g));
     }
     for (size_t i = 0; i < d->n_events; i++) {
         uint8_t a = e->action[d->first_event + i];
@@ -114,7 +114,7 @@ static enum msnap_status undo_segments(const struct msnap_snapshot *s, const str
             continue;
         uint64_t addr = e->addr[row], size = e->size[row];
         bool expandable = a == MSNAP_SEGMENT_MAP || a == MSNAP_SEGMENT_UNMAP;
-        struct books_kind kind = kind_of_event(s, row, expandable, &b->config);
+        struct msnap_books_kind kind = kind_of_event(s, row, expandable, &b->config);
         b->event = (uint32_t)i;
         if (size == 0 || addr > UINT64_MAX - size) {
             if (a == MSNAP_SEGMENT_ALLOC || a == MSNAP_SEGMENT_MAP)
@@ -124,22 +124,22 @@ static enum msnap_status undo_segments(const struct msnap_snapshot *s, const str
         switch ((enum msnap_action)a) {
         case MSNAP_SEGMENT_ALLOC:
         case MSNAP_SEGMENT_MAP: {
-            struct books_kind known;
+            struct msnap_books_kind known;
             if (kind_in_books(b, addr, &known) && known.expandable == expandable) {
                 kind.pool = kind.pool ? kind.pool : known.pool;
                 kind.small = known.small;
             }
             if (expandable) {
                 kind.small = small_by_request(s, d, &b->config, i, kind.small);
-                books_unmap(b, addr, size);
+                msnap_books_unmap(b, addr, size);
             } else {
-                books_drop_segment(b, addr, size);
+                msnap_books_drop_segment(b, addr, size);
             }
             out->kinds[--n] = (struct start_kind){(uint32_t)i, kind};
             break;
         }
-        case MSNAP_SEGMENT_FREE: books_add_segment(b, addr, size, kind); break;
-        case MSNAP_SEGMENT_UNMAP: books_map(b, addr, size, kind); break;
+        case MSNAP_SEGMENT_FREE: msnap_books_add_segment(b, addr, size, kind); break;
+        case MSNAP_SEGMENT_UNMAP: msnap_books_map(b, addr, size, kind); break;
         default: break;
         }
     }
@@ -147,12 +147,12 @@ static enum msnap_status undo_segments(const struct msnap_snapshot *s, const str
         return no_memory(err);
     size_t left = 0;
     for (size_t g = 1; g < b->segments.n; g++)
-        left += !books_segment_at(b, (uint32_t)g)->gone;
+        left += !msnap_books_segment_at(b, (uint32_t)g)->gone;
     out->segments = MSNAP_NEW_RAW(arena, struct start_segment, left);
     if (!out->segments)
         return no_memory(err);
     for (size_t g = 1; g < b->segments.n; g++) {
-        const struct books_segment *v = books_segment_at(b, (uint32_t)g);
+        const struct msnap_books_segment *v = msnap_books_segment_at(b, (uint32_t)g);
         if (!v->gone)
             out->segments[out->n_segments++] =
                 (struct start_segment){v->addr, v->size, {v->stream, v->pool, v->small, v->expandable}};
@@ -373,11 +373,11 @@ enum msnap_status msnap_start_segments(const struct msnap_snapshot *s, const str
     struct msnap_fault_log undone = {{0}, {0}, {0}};
     *out = (struct msnap_start){0};
     enum msnap_status st = MSNAP_OK;
-    if (books_init(&undo, msnap_arena_mem(arena), config, &undone))
+    if (msnap_books_init(&undo, msnap_arena_mem(arena), config, &undone))
         st = undo_segments(s, d, &undo, arena, out, err);
     else
         st = no_memory(err);
-    books_release(&undo);
+    msnap_books_release(&undo);
     if (st != MSNAP_OK)
         return st;
     /* Undoing a segment_alloc that has nothing to take away is the same contradiction as a
@@ -411,7 +411,7 @@ void msnap_start_set(const struct msnap_start *start, struct books *b)
 {
     b->event = MSNAP_NO_EVENT;
     for (size_t i = 0; i < start->n_segments; i++)
-        books_add_segment(b, start->segments[i].addr, start->segments[i].size, start->segments[i].kind);
+        msnap_books_add_segment(b, start->segments[i].addr, start->segments[i].size, start->segments[i].kind);
     /* Blocks are placed in ascending order: allocated and pending ones are two ascending runs. */
     size_t n_allocated = start->n_blocks - start->n_pending, a = 0, p = n_allocated, g = 0;
     while ((a < n_allocated || p < start->n_blocks) && !b->out_of_memory) {
@@ -421,6 +421,6 @@ void msnap_start_set(const struct msnap_start *start, struct books *b)
         while (g < start->n_segments && v->addr >= start->segments[g].addr + start->segments[g].size)
             g++;
         bool inside = g < start->n_segments && v->addr >= start->segments[g].addr;
-        books_place(b, inside ? (uint32_t)g + 1 : 0, v->addr, v->size, v->requested, (enum books_state)v->state, (uint32_t)i);
+        msnap_books_place(b, inside ? (uint32_t)g + 1 : 0, v->addr, v->size, v->requested, (enum msnap_books_state)v->state, (uint32_t)i);
     }
 }

@@ -6,7 +6,7 @@
 
 struct start_segment {
     uint64_t addr, size;
-    struct books_kind kind;
+    struct msnap_books_kind kind;
 };
 
 struct start_block {
@@ -20,7 +20,7 @@ struct start_block {
 /* What kind of memory a segment_alloc or segment_map makes; events ascending. */
 struct start_kind {
     uint32_t event;
-    struct books_kind kind;
+    struct msnap_books_kind kind;
 };
 
 struct msnap_start {

@@ -15,22 +15,22 @@ enum msnap_status msnap_stats_build(const struct msnap_history *h, struct msnap_
 {
     struct msnap_alloc_config config;
     struct books b;
-    struct books_feed f;
-    struct books_counters counters;
+    struct msnap_books_feed f;
+    struct msnap_books_counters counters;
     struct burst_counts bursts;
     enum msnap_status st = MSNAP_OK;
     msnap_alloc_config_of(h->snapshot, &config);
-    if (!books_begin(&b, &f, h, msnap_arena_mem(arena), &config, NULL)) {
-        books_release(&b);
+    if (!msnap_books_begin(&b, &f, h, msnap_arena_mem(arena), &config, NULL)) {
+        msnap_books_release(&b);
         return no_memory(err);
     }
     b.counters = &counters;
-    books_count_state(&b);
+    msnap_books_count_state(&b);
     for (size_t i = 0; i < f.n && !b.out_of_memory; i++)
-        books_apply(&b, &f, i);
+        msnap_books_apply(&b, &f, i);
     if (b.out_of_memory)
         st = no_memory(err);
-    books_release(&b);
+    msnap_books_release(&b);
     if (st == MSNAP_OK)
         st = msnap_bursts_count(h, arena, &bursts, err);
     if (st != MSNAP_OK)

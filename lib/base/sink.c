@@ -39,13 +39,29 @@ void msnap_puts(struct msnap_sink *s, const char *text) { msnap_put(s, text, str
 
 void msnap_putf(struct msnap_sink *s, const char *format, ...)
 {
-    char text[1024];
+    /* Into the buffer itself; what does not fit the rest of it gets a buffer of its own. */
+    size_t room = sizeof s->buffer - s->used;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text, sizeof text, format, args);
+    int n = vsnprintf(s->buffer + s->used, room, format, args);
     va_end(args);
-    if (n > 0)
-        msnap_put(s, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    if (n < 0)
+        return;
+    if ((size_t)n < room) {
+        s->used += (size_t)n;
+        return;
+    }
+    struct msnap_mem mem = msnap_mem_default();
+    char *text = mem.resize(mem.ctx, NULL, 0, (size_t)n + 1);
+    if (!text) {
+        s->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, (size_t)n + 1, format, args);
+    va_end(args);
+    msnap_put(s, text, (size_t)n);
+    (void)mem.resize(mem.ctx, text, (size_t)n + 1, 0);
 }
 
 void msnap_put_u64(struct msnap_sink *s, uint64_t value)

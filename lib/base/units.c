@@ -66,7 +66,7 @@ bool msnap_parse_size(const char *text, uint64_t *bytes)
     uint64_t whole = 0, fraction = 0, scale = 1;
     size_t digits = 0;
     for (; *p >= '0' && *p <= '9'; p++, digits++) {
-        if (whole > (UINT64_MAX - 9) / 10)
+        if (whole > (UINT64_MAX - (uint64_t)(*p - '0')) / 10)
             return false;
         whole = whole * 10 + (uint64_t)(*p - '0');
     }

@@ -201,10 +201,13 @@ static msnap_cell new_list(struct msnap_pickle *pk)
     return c;
 }
 
-static bool makes_record(const struct msnap_pickle *pk)
+static bool makes_record(struct msnap_pickle *pk)
 {
     const struct msnap_obj *o = container(pk);
-    return o && (o->role == MSNAP_ROLE_TRACE || (o->role == MSNAP_ROLE_TRACES && o->which == 1));
+    if (!o || !(o->role == MSNAP_ROLE_TRACE || (o->role == MSNAP_ROLE_TRACES && o->which == 1)))
+        return false;
+    pk->record_list = (uint32_t)(o - (const struct msnap_obj *)pk->objs.data) + 1;
+    return true;
 }
 
 static bool push(struct msnap_pickle *pk, msnap_cell c)

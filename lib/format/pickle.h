@@ -109,6 +109,7 @@ struct msnap_pickle {
     uint32_t last_pair[2];   /* the last tuple of two small integers, so that equal ones are one object */
     uint32_t last_pair_obj;
     struct msnap_shape shapes[2];
+    uint32_t record_list; /* object index + 1 of the list that the record at hand goes into */
     unsigned shape; /* the one that fitted last */
     uint32_t lists[4096];    /* object index + 1 of recent lists of references, by their hash */
     struct { uint64_t text; uint32_t id; uint32_t len; } short_strings[256]; /* up to 8 bytes, direct mapped */

@@ -11,6 +11,7 @@ struct msnap_loader {
     msnap_cell last_stream_cell; /* entries repeat streams and pools: the last one's id */
     uint32_t last_stream, last_pool;
     msnap_cell last_pool_cell;
+    struct msnap_counting *counting; /* load_counts.c; NULL: all columns are filled */
     uint64_t work, work_limit; /* pairs looked at: sharing must not make reading quadratic */
 };
 
@@ -34,6 +35,26 @@ enum msnap_status msnap_load_stream(struct msnap_loader *ld, msnap_cell c, const
                                     struct msnap_error *err);
 enum msnap_status msnap_load_pool(struct msnap_loader *ld, msnap_cell c, const char *what, uint32_t *out,
                                   struct msnap_error *err);
+/* load_counts.c: entries are counted by trace; kept are those that the coverage needs, and those of
+ * an unusual form. Row numbers go on as if all were kept. */
+struct count_group { /* one trace's entries that were counted and not kept */
+    uint32_t first_row;
+    struct msnap_device_counts counts;
+    uint32_t last_time_row;
+};
+struct msnap_counting {
+    struct msnap_vec groups; /* struct count_group */
+    struct msnap_vec rows;   /* uint32_t: the row numbers of what is kept, ascending */
+    uint32_t n_rows;
+    uint32_t list;           /* object index + 1 of the trace that rows go to now */
+};
+enum msnap_status msnap_count_entry(void *ctx, struct msnap_pickle *pk, uint32_t *row, const msnap_cell *pairs,
+                                    size_t n, struct msnap_error *err);
+enum msnap_status msnap_count_slots(void *ctx, struct msnap_pickle *pk, uint32_t *row, const msnap_cell slots[],
+                                    uint32_t mask, struct msnap_error *err);
+/* The counts of the rows [first, first + n), and which of the kept ones are among them. */
+void msnap_count_rows(struct msnap_loader *ld, size_t first, size_t n, struct msnap_device *device,
+                      struct msnap_device_counts *out);
 /* load_state.c: segments with their blocks. `host`: pinned memory, whose segments have no blocks. */
 enum msnap_status msnap_load_segments(struct msnap_loader *ld, msnap_cell list, bool host, struct msnap_error *err);
 /* load_torch.c: the whole result of the unpickler. */

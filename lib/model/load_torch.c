@@ -48,6 +48,8 @@ static enum msnap_status load_trace(struct msnap_loader *ld, msnap_cell trace, c
         *n = o->n;
         return MSNAP_OK;
     }
+    if (ld->counting)
+        return msnap_fail(err, MSNAP_ECANCELLED, "a trace that is no single run cannot be counted");
     *first = ld->st->events.n;
     for (size_t i = 0; i < length; i++) {
         msnap_cell c = o->items[i];
@@ -77,7 +79,12 @@ struct trace_rows {
 
 static enum msnap_status add_device(struct msnap_loader *ld, int32_t device, struct trace_rows rows, struct msnap_error *err)
 {
-    struct msnap_device d = {device, rows.first, rows.n, 0, 0};
+    struct msnap_device d = {device, rows.first, rows.n, 0, 0, 0, 0};
+    if (ld->counting) {
+        if (!msnap_vec_reserve(&ld->st->counts, ld->st->mem, sizeof(struct msnap_device_counts), ld->st->counts.n + 1))
+            return msnap_load_no_memory(ld, err);
+        msnap_count_rows(ld, rows.first, rows.n, &d, &MSNAP_VEC_AT(&ld->st->counts, struct msnap_device_counts, ld->st->counts.n++));
+    }
     return MSNAP_VEC_PUSH(&ld->st->devices, ld->st->mem, struct msnap_device, d) ? MSNAP_OK : msnap_load_no_memory(ld, err);
 }
 

@@ -58,8 +58,9 @@ static enum msnap_status drain(struct msnap_source *src, uint64_t *trailing, str
     }
 }
 
-static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source *src, struct msnap_error *err)
+static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source *src, bool count, struct msnap_error *err)
 {
+    struct msnap_counting counting = {.n_rows = 0};
     enum msnap_status s = msnap_source_more(src, 64, err);
     if (s != MSNAP_OK)
         return s;
@@ -73,9 +74,10 @@ static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source
         msnap_mem_release(st->mem, pk, sizeof *pk);
         return msnap_fail(err, MSNAP_ENOMEM, "no memory to begin reading");
     }
-    struct msnap_loader ld = {.st = st, .pk = pk};
-    struct msnap_pickle_hooks hooks = {&ld, {MSNAP_KEY_DEVICE_TRACES, MSNAP_KEY_HOST_TRACES}, msnap_load_entry,
-                                       MSNAP_KEY_ACTION, msnap_load_slots};
+    struct msnap_loader ld = {.st = st, .pk = pk, .counting = count ? &counting : NULL};
+    struct msnap_pickle_hooks hooks = {&ld, {MSNAP_KEY_DEVICE_TRACES, MSNAP_KEY_HOST_TRACES},
+                                       count ? msnap_count_entry : msnap_load_entry, MSNAP_KEY_ACTION,
+                                       count ? msnap_count_slots : msnap_load_slots};
     msnap_pickle_init(pk, src, &st->strings, scratch, st->mem, &hooks);
     s = msnap_pickle_run(pk, err);
     st->pub.inflated_bytes = msnap_source_offset(src);
@@ -89,6 +91,9 @@ static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source
         msnap_vec_release(&pk->memo, pk->mem, sizeof(uint32_t));
         s = msnap_load_torch(&ld, err);
     }
+    st->n_counted = counting.n_rows;
+    msnap_vec_release(&counting.groups, st->mem, sizeof(struct count_group));
+    msnap_vec_release(&counting.rows, st->mem, sizeof(uint32_t));
     st->pub.pickle_protocol = pk->protocol;
     msnap_pickle_release(pk);
     msnap_mem_release(st->mem, pk, sizeof *pk);
@@ -111,23 +116,27 @@ static enum msnap_status explain(const struct msnap_store *st, uint64_t cap, enu
                          "is damaged or made to exhaust the machine");
 }
 
-static enum msnap_status open_source(const char *path, const void *bytes, size_t n, const struct msnap_open_options *o,
-                                     struct msnap_snapshot **out, struct msnap_error *err)
+struct input {
+    const char *path; /* NULL: bytes */
+    const void *bytes;
+    size_t n;
+};
+
+static enum msnap_status open_once(const struct input *in, const struct msnap_open_options *o, bool count, struct msnap_snapshot **out,
+                                   bool *counted, struct msnap_error *err)
 {
-    static const struct msnap_open_options defaults;
-    if (!o)
-        o = &defaults;
     struct msnap_mem mem = o->mem.resize ? o->mem : msnap_mem_default();
     struct msnap_store *st = msnap_store_new(mem);
     if (!st)
         return msnap_fail(err, MSNAP_ENOMEM, "no memory to begin reading");
-    st->counts_only = o->counts_only;
     st->budget.limit = BUDGET_BASE;
     struct msnap_source src = {.budget = &st->budget, .budget_base = BUDGET_BASE, .budget_cap = o->max_memory,
                                .progress = o->progress, .progress_ctx = o->progress_ctx};
-    enum msnap_status s = path ? msnap_source_open(&src, path, st->mem, err) : msnap_source_memory(&src, bytes, n, st->mem, err);
+    enum msnap_status s = in->path ? msnap_source_open(&src, in->path, st->mem, err)
+                                   : msnap_source_memory(&src, in->bytes, in->n, st->mem, err);
+    *counted = count && src.map && !src.is_gzip; /* what cannot be counted is read again */
     if (s == MSNAP_OK)
-        s = read_pickle(st, &src, err);
+        s = read_pickle(st, &src, *counted, err);
     st->pub.was_gzip = src.is_gzip;
     st->pub.size_bytes = src.size_bytes;
     msnap_source_close(&src);
@@ -142,16 +151,32 @@ static enum msnap_status open_source(const char *path, const void *bytes, size_t
     return MSNAP_OK;
 }
 
+static enum msnap_status open_source(const struct input *in, const struct msnap_open_options *o, struct msnap_snapshot **out,
+                                     struct msnap_error *err)
+{
+    static const struct msnap_open_options defaults;
+    struct msnap_error first = {0};
+    bool counted;
+    if (!o)
+        o = &defaults;
+    enum msnap_status s = open_once(in, o, o->counts_only, out, &counted, &first);
+    if (s == MSNAP_ECANCELLED && counted) /* cannot be counted; a progress callback that said no says it again */
+        return open_once(in, o, false, out, &counted, err);
+    if (s != MSNAP_OK && err)
+        *err = first;
+    return s;
+}
+
 enum msnap_status msnap_snapshot_open(const char *path, const struct msnap_open_options *options,
                                       struct msnap_snapshot **out, struct msnap_error *err)
 {
-    return open_source(path, NULL, 0, options, out, err);
+    return open_source(&(struct input){path, NULL, 0}, options, out, err);
 }
 
 enum msnap_status msnap_snapshot_read(const void *bytes, size_t n, const struct msnap_open_options *options,
                                       struct msnap_snapshot **out, struct msnap_error *err)
 {
-    return open_source(NULL, bytes, n, options, out, err);
+    return open_source(&(struct input){NULL, bytes, n}, options, out, err);
 }
 
 void msnap_snapshot_free(struct msnap_snapshot *snapshot)

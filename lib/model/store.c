@@ -456,6 +456,11 @@ bool msnap_store_freeze(struct msnap_store *st)
         .stream = e->stream, .stack = e->stack, .compile_context = e->compile_context,
         .user_metadata = e->user_metadata, .forward_frames = e->forward_frames, .pool = e->pool,
         .all_compile_context = e->all_compile_context, .all_user_metadata = e->all_user_metadata};
+    if (st->counts.data) {
+        s->kept = s->events;
+        s->events = (struct msnap_events){.n = st->n_counted};
+        s->counts = st->counts.data;
+    }
     s->segments.n = st->segments.device.n;
 #define X(name, type) s->segments.name = st->segments.name.data;
     SEGMENT_COLUMNS(X)
@@ -510,6 +515,7 @@ void msnap_store_free(struct msnap_store *st)
     msnap_vec_release(&st->pool_first, st->mem, sizeof(int64_t));
     msnap_vec_release(&st->pool_second, st->mem, sizeof(int64_t));
     msnap_vec_release(&st->devices, st->mem, sizeof(struct msnap_device));
+    msnap_vec_release(&st->counts, st->mem, sizeof(struct msnap_device_counts));
     msnap_vec_release(&st->action_names, st->mem, sizeof(const char *));
     msnap_intern_release(&st->strings);
     msnap_arena_free(st->arena);

@@ -40,7 +40,6 @@ struct msnap_store {
     struct msnap_arena *arena;
     struct msnap_intern strings;
     struct msnap_event_columns events;
-    bool counts_only;
     struct {
         struct msnap_vec name, filename, line, fx[4];
         uint32_t *slots;
@@ -64,6 +63,8 @@ struct msnap_store {
     struct {
         struct msnap_vec name, is_end, device, time_us;
     } annotations;
+    struct msnap_vec counts;       /* struct msnap_device_counts, one for each device, when only counting */
+    size_t n_counted;              /* entries of the file then; `events` holds the kept ones */
     struct msnap_vec devices;      /* struct msnap_device */
     struct msnap_vec action_names; /* const char *, from MSNAP_N_ACTIONS on the unknown ones */
     uint32_t unknown_actions[256]; /* string ids, by action number */

@@ -38,10 +38,8 @@ struct msnap_areas {
      * the state before the first event); moments never go back from a column to the next. */
     const uint32_t *moment;
     const uint64_t *highest, *lowest; /* allocated bytes */
-    const uint64_t *reserved;         /* highest within the column */
-    const uint64_t *active, *requested; /* highest; NULL unless the history has its series */
-    /* The window's peak of allocated bytes, the earliest of equals. `totals` has allocated and
-     * reserved; active and requested are 0 where the history has no series. */
+    const uint64_t *reserved, *active, *requested; /* each the highest within the column */
+    /* The window's peak of allocated bytes, the earliest of equals. */
     struct msnap_moment peak;
     size_t peak_column;
     uint64_t highest_reserved;        /* over the window */
@@ -64,7 +62,8 @@ MSNAP_API struct msnap_window msnap_window_all(const struct msnap_history *h);
 MSNAP_API enum msnap_x_mode msnap_areas_suggest_x(const struct msnap_history *h, struct msnap_window window);
 
 /* Builds at most `n_columns` columns (fewer where there are fewer states to show, in event mode).
- * The results live in `arena`; 8 bytes an event are scratch and stay in it too. MSNAP_EUSAGE if
+ * The results live in `arena`; 4 bytes an event are scratch and
+ * stay in it too. The history needs no series. MSNAP_EUSAGE if
  * n_columns is 0, if the window is empty or outside the trace, or if time mode is asked for and
  * the window spans no time. */
 MSNAP_API MSNAP_CHECKED enum msnap_status

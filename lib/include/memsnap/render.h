@@ -88,7 +88,7 @@ struct msnap_plot {
 /* 1280 x 720, the whole history, ten groups. */
 MSNAP_API struct msnap_plot msnap_plot_default(const struct msnap_history *h, enum msnap_plot_kind kind);
 
-/* Draws. The kind RESERVED needs a history with its series. The scene lives in `arena`.
+/* Draws; the history needs no series. The scene lives in `arena`.
  * O(events + allocations). MSNAP_EUSAGE for a plot outside its limits, and as msnap_areas_build. */
 MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_plot_draw(const struct msnap_history *h, const struct msnap_plot *plot, struct msnap_arena *arena,

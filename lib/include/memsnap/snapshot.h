@@ -145,8 +145,16 @@ struct msnap_device {
     int32_t device; /* MSNAP_HOST for pinned host memory */
     size_t first_event, n_events;
     size_t first_segment, n_segments;
+    size_t first_kept, n_kept; /* with counts_only: the device's rows of `kept` */
 };
 #define MSNAP_HOST (-1)
+
+/* What counts_only gives of a device's events instead of the columns. */
+struct msnap_device_counts {
+    uint64_t by_action[256];
+    bool has_time;
+    int64_t first_time_us, last_time_us; /* of the first and the last entry that has a time */
+};
 
 /* Oddities in the data that were tolerated, by name and count; findings.def lists them. */
 struct msnap_oddity {
@@ -167,6 +175,8 @@ struct msnap_snapshot {
     struct msnap_blocks blocks;
     struct msnap_annotations annotations;
     struct msnap_settings settings;
+    const struct msnap_device_counts *counts; /* one for each device; NULL unless only counted */
+    struct msnap_events kept; /* with counts: the segment events (and entries of an unusual form) in order */
     size_t n_devices;
     const struct msnap_device *devices; /* ascending; pinned host memory, if any, last */
     size_t n_action_names;
@@ -186,7 +196,8 @@ struct msnap_snapshot {
 struct msnap_open_options {
     struct msnap_mem mem;      /* all zero: msnap_mem_default() */
     uint64_t max_memory;       /* bytes the snapshot may take; 0: no limit but that of the input's size */
-    bool counts_only;          /* events.n and the devices are right, the event columns stay NULL */
+    bool counts_only;          /* a wish for speed: `counts` and `kept` instead of event columns, which stay
+                                * NULL. Ignored for pipes, gzip and traces of an unusual build. */
     /* Called now and then while reading; nonzero stops with MSNAP_ECANCELLED. `total` is 0 when unknown. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
     void *progress_ctx;
