@@ -21,8 +21,6 @@ enum msnap_status msnap_plot_draw(const struct msnap_history *h, const struct ms
                                  MSNAP_PLOT_MAX_HEIGHT);
     if (plot->top < 1 || plot->top > MSNAP_PLOT_MAX_TOP)
         return msnap_render_fail(err, MSNAP_EUSAGE, "a picture shows 1 to %d groups", MSNAP_PLOT_MAX_TOP);
-    if (plot->kind == MSNAP_PLOT_RESERVED && !h->reserved && h->device->n_events)
-        return msnap_render_fail(err, MSNAP_EUSAGE, "this picture needs a history with its series");
 
     struct msnap_scene scene = msnap_scene_make(plot->width, plot->height, arena);
     struct msnap_canvas c = {.scene = &scene, .h = h, .plot = plot};
@@ -38,7 +36,7 @@ enum msnap_status msnap_plot_draw(const struct msnap_history *h, const struct ms
     uint64_t highest = c.areas.highest_reserved;
     if (c.areas.peak.totals.allocated > highest)
         highest = c.areas.peak.totals.allocated;
-    for (size_t i = 0; c.areas.active && i < c.areas.n_columns; i++)
+    for (size_t i = 0; i < c.areas.n_columns; i++)
         if (c.areas.active[i] > highest)
             highest = c.areas.active[i];
     c.y_max = highest ? (double)highest * 1.04 : 1.0;

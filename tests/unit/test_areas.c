@@ -62,7 +62,6 @@ static void a_column_spans_its_events(void **state)
 {
     struct fixture *f = *state;
     struct world *w = world_make(5, 999, 10, 0);
-    world_with_series(w);
     const struct msnap_areas a = build(f, w, MSNAP_X_EVENTS, 100); /* 1000 states: ten a column */
     assert_int_equal(a.n_columns, 100);
     for (size_t i = 0; i < 100; i++) {
@@ -87,15 +86,17 @@ static void a_column_spans_its_events(void **state)
     world_free(w);
 }
 
-static void reserved_needs_no_series(void **state)
+static void the_series_say_the_same(void **state)
 {
     struct fixture *f = *state;
     struct world *w = world_make(9, 800, 5, 50);
     const struct msnap_areas without = build(f, w, MSNAP_X_TIME, 64);
-    assert_null(without.active);
     world_with_series(w);
     const struct msnap_areas with = build(f, w, MSNAP_X_TIME, 64);
     assert_memory_equal(without.reserved, with.reserved, 64 * sizeof *with.reserved);
+    assert_memory_equal(without.active, with.active, 64 * sizeof *with.active);
+    assert_memory_equal(without.requested, with.requested, 64 * sizeof *with.requested);
+    assert_int_equal(without.peak.totals.requested, with.peak.totals.requested);
     assert_memory_equal(without.moment, with.moment, 64 * sizeof *with.moment);
     assert_int_equal(with.peak.totals.active, w->h.peak.totals.active);
     world_free(w);
@@ -210,6 +211,23 @@ static void a_clock_that_goes_back_loses_nothing(void **state)
     world_free(w);
 }
 
+static void an_event_may_end_several_allocations(void **state)
+{
+    struct fixture *f = *state;
+    struct world *w = world_make(17, 1000, 12, 20);
+    /* As in a faulty file: what ends between events 300 and 500 all ends at event 500. */
+    for (size_t row = 0; row < w->h.allocs.n; row++)
+        if (w->request_event[row] >= 300 && w->request_event[row] < 500)
+            w->request_event[row] = w->free_event[row] = 500;
+    const struct msnap_areas a = build(f, w, MSNAP_X_EVENTS, 1001);
+    for (size_t i = 0; i < a.n_columns; i++)
+        assert_int_equal(a.highest[i], allocated_after(&w->h, a.moment[i]));
+    assert_int_equal(a.highest[1000], w->h.end.allocated);
+    assert_int_equal(a.active[1000], w->h.end.active);
+    assert_int_equal(a.requested[1000], w->h.end.requested);
+    world_free(w);
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
     struct fixture *f = *state;
@@ -241,13 +259,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(no_peak_is_lost),
                                        TEST(a_column_spans_its_events),
-                                       TEST(reserved_needs_no_series),
+                                       TEST(the_series_say_the_same),
                                        TEST(groups_add_up_in_every_column),
                                        TEST(a_window_begins_with_the_state_before_it),
                                        TEST(what_cannot_be_drawn_is_said),
                                        TEST(without_events_there_is_one_column),
                                        TEST(the_clock_decides_the_axis),
                                        TEST(a_clock_that_goes_back_loses_nothing),
+                                       TEST(an_event_may_end_several_allocations),
                                        TEST(every_failing_allocation_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
