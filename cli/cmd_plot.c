@@ -99,6 +99,7 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
 static int run(struct cli *cli)
 {
     const char *path = cli->operands[0], *picture = cli_text(cli, "output");
+    static const struct msnap_device empty = {0}; /* a file of nothing gives a picture of nothing */
     const struct msnap_device *device = NULL;
     struct msnap_snapshot *s;
     struct output out;
@@ -120,8 +121,10 @@ static int run(struct cli *cli)
     if (code != EXIT_FINE)
         return output_close(cli, &out, code);
     code = cli_device(cli, path, s, &device);
-    if (code == EXIT_FINE && !device)
-        code = cli_error(EXIT_INPUT, path, "has neither events nor segments: there is nothing to draw");
+    if (code == EXIT_FINE && !device) {
+        cli_note(cli, "%s has neither events nor segments: the picture is empty", path);
+        device = &empty;
+    }
     if (code == EXIT_FINE) {
         struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
         code = arena ? draw(cli, s, device, arena, &out) : cli_error(EXIT_MACHINE, path, "no memory");

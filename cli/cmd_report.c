@@ -1,5 +1,6 @@
 /* cmd_report.c -- `memsnap report`: the whole story of each file. */
 #include "commands.h"
+#include "oom_words.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -7,11 +8,14 @@
 enum { USUAL_ROWS = 10 };
 
 static const struct opt options[] = {
-    {"top", 'n', OPT_INT, "N", NULL, "rows in each table (default: 10)", 1, 100000}, {0}};
+    {"top", 'n', OPT_INT, "N", NULL, "rows in each table (default: 10)", 1, 100000},
+    OOM_OPTIONS,
+    {0}};
 
 static int report(const struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s)
 {
     struct device_facts *facts = calloc(s->n_devices + 1, sizeof *facts);
+    const struct msnap_oom_options known = oom_options(cli);
     struct msnap_error err = {0};
     size_t n = 0;
     int code = EXIT_FINE;
@@ -20,7 +24,7 @@ static int report(const struct cli *cli, struct output *out, const char *path, c
         return cli_error(EXIT_MACHINE, path, "no memory");
     for (size_t i = 0; i < s->n_devices && code == EXIT_FINE; i++)
         if (cli_wants_device(cli, &s->devices[i]) &&
-            facts_build(s, &s->devices[i], &facts[n++], &err) != MSNAP_OK)
+            facts_build(s, &s->devices[i], &known, &facts[n++], &err) != MSNAP_OK)
             code = cli_fail(cli, path, &err);
     if (code == EXIT_FINE && cli_given(cli, "json"))
         code = report_json(out, path, facts, n);

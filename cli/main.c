@@ -11,7 +11,9 @@
 static const struct command *const commands[] = {
     &command_report,
     &command_info,
+    &command_oom,
     &command_stats,
+    &command_check,
 #ifdef MEMSNAP_HAS_RENDER
     &command_plot,
 #endif

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "json.h"
+#include "oom_words.h"
 #include "place.h"
 #include "text_buffer.h"
 
@@ -63,7 +64,12 @@ static void add_peak(struct json *j, cJSON *device, const struct device_facts *f
     json_u64(j, peak, "reserved_bytes", m->totals.reserved);
     json_u64(j, peak, "requested_bytes", m->totals.requested);
     json_u64(j, peak, "cache_bytes", facts_cache_bytes(&m->totals));
-    json_null(j, peak, "context_bytes");
+    /* Outside memory is known at OOM events only, and with the device's capacity. */
+    const struct msnap_oom *oom = the_oom(f->ooms, f->n_ooms);
+    if (oom && oom->capacity_known)
+        json_u64(j, peak, "context_bytes", oom->outside_bytes);
+    else
+        json_null(j, peak, "context_bytes");
     json_null(j, peak, "categories");
     add_stacks(j, peak, f);
 }
@@ -72,33 +78,8 @@ static void add_ooms(struct json *j, cJSON *device, const struct device_facts *f
 {
     cJSON *list = json_array(j, device, "oom");
 
-    for (size_t i = 0; i < f->n_ooms; i++) {
-        const struct oom_facts *o = &f->ooms[i];
-        const struct msnap_totals *t = &o->totals;
-        cJSON *item = json_object(j, list, NULL);
-        json_u64(j, item, "event", o->event);
-        add_time(j, item, f, o->event);
-        json_bool(j, item, "survived", o->survived);
-        json_null(j, item, "certain");
-        if (o->has_size)
-            json_u64(j, item, "requested_bytes", o->requested_bytes);
-        else
-            json_null(j, item, "requested_bytes");
-        if (o->has_free)
-            json_u64(j, item, "device_free_bytes", o->device_free_bytes);
-        else
-            json_null(j, item, "device_free_bytes");
-        json_u64(j, item, "reserved_bytes", t->reserved);
-        json_u64(j, item, "allocated_bytes", t->allocated);
-        json_u64(j, item, "inactive_bytes", t->reserved > t->active ? t->reserved - t->active : 0);
-        json_u64(j, item, "pending_bytes", t->active > t->allocated ? t->active - t->allocated : 0);
-        json_null(j, item, "releasable_bytes");
-        json_null(j, item, "largest_free_block_bytes");
-        json_null(j, item, "outside_bytes");
-        json_null(j, item, "limit");
-        json_null(j, item, "verdict");
-        json_null(j, item, "explanation");
-    }
+    for (size_t i = 0; i < f->n_ooms; i++)
+        add_oom_json(j, list, &f->history, &f->ooms[i]);
 }
 
 static void add_totals(struct json *j, cJSON *device, const char *key, const struct msnap_totals *t)

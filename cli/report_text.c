@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "figures.h"
+#include "oom_words.h"
 #include "place.h"
 #include "report_parts.h"
 #include "term.h"
@@ -219,46 +220,6 @@ static void put_reserved(struct output *out, const struct device_facts *f)
 
 /* ---- out of memory ---- */
 
-/* A segment is rounded up to 2 MiB, and is at least 20 MiB for most requests. */
-#define SEGMENT_SLACK (UINT64_C(32) << 20)
-
-static void put_oom(struct output *out, const struct device_facts *f, const struct oom_facts *o)
-{
-    struct msnap_sink *t = &out->sink;
-    const struct msnap_totals *m = &o->totals;
-
-    msnap_puts(t, "  ");
-    put_when(t, f, o->event);
-    msnap_puts(t, ":\n    asked for ");
-    if (o->has_size)
-        put_bytes(t, o->requested_bytes);
-    else
-        msnap_puts(t, "a size that the file does not say");
-    if (o->has_free) {
-        msnap_puts(t, "; the device had ");
-        put_bytes(t, o->device_free_bytes);
-        msnap_puts(t, " free");
-    }
-    msnap_puts(t, ".\n    Of ");
-    put_bytes(t, m->reserved);
-    msnap_puts(t, " reserved, ");
-    put_bytes(t, m->allocated);
-    msnap_puts(t, " were allocated, ");
-    put_bytes(t, less(m->active, m->allocated));
-    msnap_puts(t, " waited to be freed, ");
-    put_bytes(t, less(m->reserved, m->active));
-    msnap_puts(t, " were unused.\n    ");
-    if (o->has_size && o->has_free && o->device_free_bytes >= o->requested_bytes + SEGMENT_SLACK)
-        msnap_puts(
-            t,
-            "The device had room: a limit on this process (set_per_process_memory_fraction) said no.\n    ");
-    if (o->survived)
-        term_put(t, out->color, STYLE_GOOD, "Survived: allocations follow it on this device.");
-    else
-        term_put(t, out->color, STYLE_BAD, "Not survived: nothing was allocated on this device after it.");
-    msnap_puts(t, "\n");
-}
-
 static void put_ooms(struct output *out, const struct device_facts *f)
 {
     enum { SHOWN = 3 };
@@ -274,7 +235,7 @@ static void put_ooms(struct output *out, const struct device_facts *f)
         msnap_puts(t, " not shown (see --json), then:\n");
     }
     for (size_t i = skip; i < f->n_ooms; i++)
-        put_oom(out, f, &f->ooms[i]);
+        put_oom(out, &f->history, &f->ooms[i]);
 }
 
 static void put_device_report(struct output *out, const struct device_facts *f, size_t n_rows)
