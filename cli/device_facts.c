@@ -1,6 +1,8 @@
 /* device_facts.c -- what `memsnap report` tells of one device, as facts. */
 #include "device_facts.h"
 
+#include "oom_words.h"
+
 static enum msnap_status no_memory(struct msnap_error *err)
 {
     *err = (struct msnap_error){.status = MSNAP_ENOMEM, .text = "no memory for the device's history"};
@@ -18,6 +20,10 @@ enum msnap_status facts_build(const struct msnap_snapshot *s, const struct msnap
     enum msnap_status status = msnap_history_build(s, device, 0, out->arena, &out->history, err);
     if (status == MSNAP_OK)
         status = msnap_oom_find(&out->history, known, out->arena, &out->ooms, &out->n_ooms, err);
+    if (status != MSNAP_OK)
+        return status;
+    const struct msnap_oom *oom = the_oom(out->ooms, out->n_ooms);
+    status = msnap_frag_build(&out->history, oom ? oom->event : out->history.peak.event, 0, out->arena, &out->frag, err);
     if (status != MSNAP_OK)
         return status;
     const uint32_t peak = out->history.peak.event;

@@ -2,6 +2,7 @@
 #ifndef MEMSNAP_DEVICE_FACTS_H
 #define MEMSNAP_DEVICE_FACTS_H
 
+#include <memsnap/frag.h>
 #include <memsnap/history.h>
 #include <memsnap/oom.h>
 #include <memsnap/rank.h>
@@ -14,6 +15,7 @@ struct device_facts {
     struct msnap_rank stacks, lines; /* what is allocated at the peak */
     size_t n_ooms;
     const struct msnap_oom *ooms;
+    struct msnap_frag frag; /* at the OOM that the user asks about, else at the peak */
 };
 
 /* Frees nothing on failure that facts_free would not free: always call it. */

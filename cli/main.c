@@ -12,6 +12,7 @@ static const struct command *const commands[] = {
     &command_report,
     &command_info,
     &command_oom,
+    &command_frag,
     &command_stats,
     &command_check,
 #ifdef MEMSNAP_HAS_RENDER

@@ -1,6 +1,7 @@
 /* report_json.c -- `memsnap report --json`. What is not worked out yet is null or []. */
 #include "report.h"
 
+#include "frag_words.h"
 #include "json.h"
 #include "oom_words.h"
 #include "place.h"
@@ -108,7 +109,7 @@ static void add_device(struct json *j, cJSON *devices, const struct device_facts
     add_totals(j, d, "end", &f->history.end);
     json_array(j, d, "steps");
     add_ooms(j, d, f);
-    json_null(j, d, "fragmentation");
+    add_frag_json(j, json_object(j, d, "fragmentation"), &f->history, &f->frag, 10);
     json_array(j, d, "leaks");
     json_array(j, d, "findings");
     json_u64(j, d, "faults", f->history.n_faults);

@@ -251,7 +251,9 @@ msnap_areas_build(const struct msnap_history *h, enum msnap_x_mode x_mode, struc
     if (!by_time && n_columns > n_states)
         n_columns = n_states;
     const int64_t begin = by_time ? areas.first_time_us : (int64_t)first_state;
-    const int64_t span = by_time ? areas.last_time_us - areas.first_time_us : (int64_t)n_states;
+    const int64_t lasting = areas.last_time_us - areas.first_time_us;
+    areas.span_us = lasting > 0 ? lasting + lasting / 100 + 1 : 0;
+    const int64_t span = by_time ? areas.span_us : (int64_t)n_states;
 
     struct columns c;
     struct walk w = {.h = h, .next_row = h->allocs.n_initial, .now = h->start,
@@ -294,7 +296,7 @@ msnap_areas_build(const struct msnap_history *h, enum msnap_x_mode x_mode, struc
         if (s == last_state)
             break;
     }
-    /* In time mode the last event sits on the right edge: no column is left over. */
+    /* The last state lasts to the right edge. */
     for (size_t i = column + 1; i < n_columns; i++)
         consider(&c, i, &w.now, last_state, true);
 
@@ -401,8 +403,7 @@ double msnap_areas_position(const struct msnap_history *h, const struct msnap_ar
             return 0.0;
         if (event > w.last_event)
             return 1.0;
-        x = (double)(time_of(h, event) - areas->first_time_us) /
-            (double)(areas->last_time_us - areas->first_time_us);
+        x = (double)(time_of(h, event) - areas->first_time_us) / (double)areas->span_us;
     } else {
         const double n_states = (double)(w.last_event - w.first_event) + 2.0;
         x = ((double)state_of(event) - (double)w.first_event) / n_states;

@@ -37,7 +37,7 @@ static struct msnap_map_block block_of(const struct msnap_books_block *v)
     return (struct msnap_map_block){v->addr, v->size, v->state == BOOKS_FREE ? 0 : v->requested, v->row, state[v->state]};
 }
 
-enum msnap_status msnap_blockmap_of(const struct books *b, uint32_t event, struct msnap_arena *arena, struct msnap_blockmap *out,
+enum msnap_status msnap_blockmap_of(const struct msnap_books *b, uint32_t event, struct msnap_arena *arena, struct msnap_blockmap *out,
                                     struct msnap_error *err)
 {
     size_t n_segments = 0, n_blocks = 0, n_outside = 0;
@@ -80,7 +80,7 @@ enum msnap_status msnap_blockmap_build(const struct msnap_history *h, uint32_t e
                                        struct msnap_blockmap *out, struct msnap_error *err)
 {
     struct msnap_alloc_config config;
-    struct books b;
+    struct msnap_books b;
     struct msnap_books_feed f;
     if (event != MSNAP_NO_EVENT && event >= h->device->n_events)
         return msnap_fail(err, MSNAP_EUSAGE, "there is no event %u; the last one is %zu", event, h->device->n_events - 1);

@@ -6,7 +6,7 @@
 
 #include "analysis/replay_books.h"
 
-enum msnap_status msnap_blockmap_of(const struct books *b, uint32_t event, struct msnap_arena *arena, struct msnap_blockmap *out,
+enum msnap_status msnap_blockmap_of(const struct msnap_books *b, uint32_t event, struct msnap_arena *arena, struct msnap_blockmap *out,
                                     struct msnap_error *err);
 
 #endif

@@ -13,7 +13,7 @@ void msnap_fault_note(struct msnap_fault_log *log, enum msnap_fault_id id, uint3
     }
 }
 
-static void fault(struct books *b, enum msnap_fault_id id, uint64_t addr) { msnap_fault_note(b->faults, id, b->event, addr); }
+static void fault(struct msnap_books *b, enum msnap_fault_id id, uint64_t addr) { msnap_fault_note(b->faults, id, b->event, addr); }
 
 /* ---- counters ---- */
 
@@ -29,21 +29,21 @@ static inline void count_down(struct msnap_counter *c, uint64_t v)
     c->current -= v;
     c->freed += v;
 }
-static inline void family_up(struct books *b, enum msnap_family f, bool small, uint64_t v)
+static inline void family_up(struct msnap_books *b, enum msnap_family f, bool small, uint64_t v)
 {
     if (b->counters && v) {
         count_up(&b->counters->family[f][0], v);
         count_up(&b->counters->family[f][1 + small], v);
     }
 }
-static inline void family_down(struct books *b, enum msnap_family f, bool small, uint64_t v)
+static inline void family_down(struct msnap_books *b, enum msnap_family f, bool small, uint64_t v)
 {
     if (b->counters && v) {
         count_down(&b->counters->family[f][0], v);
         count_down(&b->counters->family[f][1 + small], v);
     }
 }
-static inline void family_by(struct books *b, enum msnap_family f, bool small, int64_t v)
+static inline void family_by(struct msnap_books *b, enum msnap_family f, bool small, int64_t v)
 {
     if (v > 0)
         family_up(b, f, small, (uint64_t)v);
@@ -51,11 +51,11 @@ static inline void family_by(struct books *b, enum msnap_family f, bool small, i
         family_down(b, f, small, (uint64_t)-v);
 }
 
-uint32_t msnap_books_find(const struct books *b, uint64_t addr) { return msnap_addrmap_find(&b->map, addr); }
+uint32_t msnap_books_find(const struct msnap_books *b, uint64_t addr) { return msnap_addrmap_find(&b->map, addr); }
 
 /* ---- blocks ---- */
 
-static uint32_t new_block(struct books *b, struct msnap_books_block v)
+static uint32_t new_block(struct msnap_books *b, struct msnap_books_block v)
 {
     uint32_t id = b->unused_block;
     if (id) {
@@ -75,7 +75,7 @@ static uint32_t new_block(struct books *b, struct msnap_books_block v)
     return id;
 }
 
-static void drop_block(struct books *b, uint32_t id)
+static void drop_block(struct msnap_books *b, uint32_t id)
 {
     struct msnap_books_block *v = msnap_books_block_at(b, id);
     msnap_addrmap_remove(&b->map, v->addr, id);
@@ -83,20 +83,20 @@ static void drop_block(struct books *b, uint32_t id)
     b->unused_block = id;
 }
 
-uint32_t msnap_books_segment_of(const struct books *b, uint32_t segment)
+uint32_t msnap_books_segment_of(const struct msnap_books *b, uint32_t segment)
 {
     while (segment && msnap_books_segment_at(b, segment)->merged_into)
         segment = msnap_books_segment_at(b, segment)->merged_into;
     return segment;
 }
 
-static struct msnap_books_segment *segment_of(const struct books *b, const struct msnap_books_block *v)
+static struct msnap_books_segment *segment_of(const struct msnap_books *b, const struct msnap_books_block *v)
 {
     return msnap_books_segment_at(b, msnap_books_segment_of(b, v->segment));
 }
 
 /* Cuts a block in two; the rear part is a new free block. Returns the rear part's id. */
-static uint32_t cut_block(struct books *b, uint32_t id, uint64_t front_size)
+static uint32_t cut_block(struct msnap_books *b, uint32_t id, uint64_t front_size)
 {
     struct msnap_books_block v = *msnap_books_block_at(b, id);
     uint32_t rear = new_block(b, (struct msnap_books_block){.addr = v.addr + front_size, .size = v.size - front_size,
@@ -114,7 +114,7 @@ static uint32_t cut_block(struct books *b, uint32_t id, uint64_t front_size)
 }
 
 /* Joins a block with its successor; the successor's id is gone. */
-static void join_next(struct books *b, uint32_t id)
+static void join_next(struct msnap_books *b, uint32_t id)
 {
     struct msnap_books_block *v = msnap_books_block_at(b, id);
     uint32_t gone = v->next;
@@ -128,7 +128,7 @@ static void join_next(struct books *b, uint32_t id)
     drop_block(b, gone);
 }
 
-static bool spend(struct books *b, uint64_t steps)
+static bool spend(struct msnap_books *b, uint64_t steps)
 {
     if (b->work_left < steps) {
         b->work_left = 0;
@@ -138,7 +138,7 @@ static bool spend(struct books *b, uint64_t steps)
     return true;
 }
 
-static uint32_t search_segment(struct books *b, uint32_t segment, uint64_t addr)
+static uint32_t search_segment(struct msnap_books *b, uint32_t segment, uint64_t addr)
 {
     const struct msnap_books_segment *g = msnap_books_segment_at(b, segment);
     if (g->gone || addr < g->addr || addr - g->addr >= g->size)
@@ -153,7 +153,7 @@ static uint32_t search_segment(struct books *b, uint32_t segment, uint64_t addr)
 
 /* The block that contains an address, by search; 0: none. Expandable ranges come first: giving
  * back pages needs this, all else only what should not happen. */
-static uint32_t containing(struct books *b, uint64_t addr)
+static uint32_t containing(struct msnap_books *b, uint64_t addr)
 {
     uint32_t id = 0;
     for (size_t i = 0; i < b->ranges.n && !id && spend(b, 1); i++)
@@ -165,7 +165,7 @@ static uint32_t containing(struct books *b, uint64_t addr)
 
 /* ---- segments ---- */
 
-static uint32_t new_segment(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
+static uint32_t new_segment(struct msnap_books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
 {
     struct msnap_books_segment g = {.addr = addr, .size = size, .stream = kind.stream, .pool = kind.pool,
                               .small = kind.small, .expandable = kind.expandable};
@@ -184,7 +184,7 @@ static uint32_t new_segment(struct books *b, uint64_t addr, uint64_t size, struc
 }
 
 /* Takes a segment out. Live blocks in it stay in the totals, as blocks outside every segment. */
-static void remove_segment(struct books *b, uint32_t id)
+static void remove_segment(struct msnap_books *b, uint32_t id)
 {
     struct msnap_books_segment *g = msnap_books_segment_at(b, id);
     for (uint32_t v = g->first, next; v; v = next) {
@@ -202,7 +202,7 @@ static void remove_segment(struct books *b, uint32_t id)
 
 /* A block that stands in the way of new memory at its address: its segment must be gone, though
  * no event said so. */
-static void make_way(struct books *b, uint64_t addr)
+static void make_way(struct msnap_books *b, uint64_t addr)
 {
     uint32_t id = msnap_books_find(b, addr);
     if (!id)
@@ -218,7 +218,7 @@ static void make_way(struct books *b, uint64_t addr)
     }
 }
 
-uint32_t msnap_books_add_segment(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
+uint32_t msnap_books_add_segment(struct msnap_books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
 {
     make_way(b, addr);
     b->totals.reserved += size;
@@ -233,7 +233,7 @@ uint32_t msnap_books_add_segment(struct books *b, uint64_t addr, uint64_t size, 
     return new_segment(b, addr, size, kind);
 }
 
-void msnap_books_drop_segment(struct books *b, uint64_t addr, uint64_t size)
+void msnap_books_drop_segment(struct msnap_books *b, uint64_t addr, uint64_t size)
 {
     uint32_t id = msnap_books_find(b, addr), segment = id ? msnap_books_segment_of(b, msnap_books_block_at(b, id)->segment) : 0;
     if (b->counters)
@@ -256,7 +256,7 @@ void msnap_books_drop_segment(struct books *b, uint64_t addr, uint64_t size)
 }
 
 /* The expandable range that ends (or begins) at an address; there are few at any time. */
-static uint32_t range_at(struct books *b, uint64_t addr, bool ending)
+static uint32_t range_at(struct msnap_books *b, uint64_t addr, bool ending)
 {
     uint32_t *ranges = b->ranges.data;
     for (size_t i = 0; i < b->ranges.n && spend(b, 1);) {
@@ -272,7 +272,7 @@ static uint32_t range_at(struct books *b, uint64_t addr, bool ending)
     return 0;
 }
 
-void msnap_books_map(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
+void msnap_books_map(struct msnap_books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind)
 {
     uint32_t before = range_at(b, addr, true), after = range_at(b, addr + size, false);
     make_way(b, addr);
@@ -321,7 +321,7 @@ void msnap_books_map(struct books *b, uint64_t addr, uint64_t size, struct msnap
     }
 }
 
-void msnap_books_unmap(struct books *b, uint64_t addr, uint64_t size)
+void msnap_books_unmap(struct msnap_books *b, uint64_t addr, uint64_t size)
 {
     if (b->counters)
         b->counters->device_frees++;
@@ -381,7 +381,7 @@ void msnap_books_unmap(struct books *b, uint64_t addr, uint64_t size)
 
 /* ---- allocations ---- */
 
-static void merge_free(struct books *b, uint32_t id)
+static void merge_free(struct msnap_books *b, uint32_t id)
 {
     struct msnap_books_block *v = msnap_books_block_at(b, id);
     if (v->next && msnap_books_block_at(b, v->next)->state == BOOKS_FREE)
@@ -391,7 +391,7 @@ static void merge_free(struct books *b, uint32_t id)
         join_next(b, prev);
 }
 
-static void request_free(struct books *b, struct msnap_books_block *v)
+static void request_free(struct msnap_books *b, struct msnap_books_block *v)
 {
     v->state = BOOKS_PENDING;
     b->totals.allocated -= v->size;
@@ -404,7 +404,7 @@ static void request_free(struct books *b, struct msnap_books_block *v)
     }
 }
 
-static void complete_free(struct books *b, uint32_t id)
+static void complete_free(struct msnap_books *b, uint32_t id)
 {
     struct msnap_books_block *v = msnap_books_block_at(b, id);
     b->totals.active -= v->size;
@@ -448,7 +448,7 @@ static void complete_free(struct books *b, uint32_t id)
 }
 
 /* Makes a free block begin at an address where none does; 0 if that cannot be. */
-static uint32_t open_up(struct books *b, uint64_t addr)
+static uint32_t open_up(struct msnap_books *b, uint64_t addr)
 {
     uint32_t id = containing(b, addr);
     if (!id) {
@@ -478,13 +478,13 @@ static uint32_t open_up(struct books *b, uint64_t addr)
     return cut_block(b, id, front);
 }
 
-static uint32_t outside_block(struct books *b, uint64_t addr, uint64_t rounded, uint64_t requested, uint32_t row)
+static uint32_t outside_block(struct msnap_books *b, uint64_t addr, uint64_t rounded, uint64_t requested, uint32_t row)
 {
     return new_block(b, (struct msnap_books_block){.addr = addr, .size = rounded, .requested = requested, .row = row,
                                              .state = BOOKS_ALLOCATED});
 }
 
-static inline bool should_split(const struct books *b, const struct msnap_books_segment *g, uint64_t size, uint64_t rounded)
+static inline bool should_split(const struct msnap_books *b, const struct msnap_books_segment *g, uint64_t size, uint64_t rounded)
 {
     uint64_t remaining = size - rounded;
     if (g->small || (b->config.known ? b->config.expandable : g->expandable))
@@ -492,7 +492,7 @@ static inline bool should_split(const struct books *b, const struct msnap_books_
     return rounded < b->config.max_split && remaining > MSNAP_SMALL_SIZE;
 }
 
-uint32_t msnap_books_alloc(struct books *b, uint64_t addr, uint64_t requested, uint32_t row, uint32_t *displaced)
+uint32_t msnap_books_alloc(struct msnap_books *b, uint64_t addr, uint64_t requested, uint32_t row, uint32_t *displaced)
 {
     uint64_t rounded = msnap_round_size(&b->config, requested);
     uint32_t id = msnap_books_find(b, addr);
@@ -568,7 +568,7 @@ uint32_t msnap_books_alloc(struct books *b, uint64_t addr, uint64_t requested, u
     return id;
 }
 
-uint32_t msnap_books_free_requested(struct books *b, uint64_t addr, uint64_t requested)
+uint32_t msnap_books_free_requested(struct msnap_books *b, uint64_t addr, uint64_t requested)
 {
     uint32_t id = msnap_books_find(b, addr);
     struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
@@ -582,7 +582,7 @@ uint32_t msnap_books_free_requested(struct books *b, uint64_t addr, uint64_t req
     return id;
 }
 
-uint32_t msnap_books_free_completed(struct books *b, uint64_t addr, uint64_t requested, bool *was_requested)
+uint32_t msnap_books_free_completed(struct msnap_books *b, uint64_t addr, uint64_t requested, bool *was_requested)
 {
     uint32_t id = msnap_books_find(b, addr);
     struct msnap_books_block *v = id ? msnap_books_block_at(b, id) : NULL;
@@ -602,7 +602,7 @@ uint32_t msnap_books_free_completed(struct books *b, uint64_t addr, uint64_t req
     return row;
 }
 
-void msnap_books_place(struct books *b, uint32_t segment, uint64_t addr, uint64_t size, uint64_t requested,
+void msnap_books_place(struct msnap_books *b, uint32_t segment, uint64_t addr, uint64_t size, uint64_t requested,
                  enum msnap_books_state state, uint32_t row)
 {
     /* Blocks come in ascending order, so the place is in the segment's last block. */
@@ -630,7 +630,7 @@ void msnap_books_place(struct books *b, uint32_t segment, uint64_t addr, uint64_
     b->totals.requested += requested;
 }
 
-static void set_current(struct books *b, enum msnap_family f, bool small, uint64_t v)
+static void set_current(struct msnap_books *b, enum msnap_family f, bool small, uint64_t v)
 {
     for (int k = 0; k < 2; k++) {
         struct msnap_counter *c = &b->counters->family[f][k ? 1 + small : 0];
@@ -639,7 +639,7 @@ static void set_current(struct books *b, enum msnap_family f, bool small, uint64
     }
 }
 
-void msnap_books_count_state(struct books *b)
+void msnap_books_count_state(struct msnap_books *b)
 {
     *b->counters = (struct msnap_books_counters){0};
     for (size_t s = 1; s < b->segments.n; s++) {
@@ -679,14 +679,14 @@ void msnap_books_count_state(struct books *b)
     b->counters->oversize_segments.peak = b->counters->oversize_segments.current;
 }
 
-bool msnap_books_init(struct books *b, struct msnap_mem mem, const struct msnap_alloc_config *config, struct msnap_fault_log *faults)
+bool msnap_books_init(struct msnap_books *b, struct msnap_mem mem, const struct msnap_alloc_config *config, struct msnap_fault_log *faults)
 {
-    *b = (struct books){.mem = mem, .config = *config, .faults = faults, .event = MSNAP_NO_EVENT, .work_left = WORK};
+    *b = (struct msnap_books){.mem = mem, .config = *config, .faults = faults, .event = MSNAP_NO_EVENT, .work_left = WORK};
     return msnap_addrmap_init(&b->map, mem) && MSNAP_VEC_PUSH(&b->blocks, mem, struct msnap_books_block, ((struct msnap_books_block){.is_free_slot = true})) &&
            MSNAP_VEC_PUSH(&b->segments, mem, struct msnap_books_segment, ((struct msnap_books_segment){.gone = true}));
 }
 
-void msnap_books_release(struct books *b)
+void msnap_books_release(struct msnap_books *b)
 {
     msnap_addrmap_release(&b->map, b->mem);
     msnap_vec_release(&b->blocks, b->mem, sizeof(struct msnap_books_block));

@@ -53,7 +53,7 @@ struct msnap_books_counters {
     uint64_t device_allocs, device_frees;
 };
 
-struct books {
+struct msnap_books {
     struct msnap_mem mem;
     struct msnap_alloc_config config;
     struct msnap_vec blocks;   /* struct msnap_books_block; id 0 is not used */
@@ -69,41 +69,41 @@ struct books {
     bool out_of_memory;        /* stays set: the books are worthless then */
 };
 
-bool msnap_books_init(struct books *b, struct msnap_mem mem, const struct msnap_alloc_config *config, struct msnap_fault_log *faults);
-void msnap_books_release(struct books *b);
+bool msnap_books_init(struct msnap_books *b, struct msnap_mem mem, const struct msnap_alloc_config *config, struct msnap_fault_log *faults);
+void msnap_books_release(struct msnap_books *b);
 
 struct msnap_books_kind {
     uint32_t stream, pool;
     bool small, expandable;
 };
 /* A segment of one free block. Returns its id; 0 when there is no memory. */
-uint32_t msnap_books_add_segment(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind);
-void msnap_books_drop_segment(struct books *b, uint64_t addr, uint64_t size);
-void msnap_books_map(struct books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind);
-void msnap_books_unmap(struct books *b, uint64_t addr, uint64_t size);
+uint32_t msnap_books_add_segment(struct msnap_books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind);
+void msnap_books_drop_segment(struct msnap_books *b, uint64_t addr, uint64_t size);
+void msnap_books_map(struct msnap_books *b, uint64_t addr, uint64_t size, struct msnap_books_kind kind);
+void msnap_books_unmap(struct msnap_books *b, uint64_t addr, uint64_t size);
 
 /* The start of the recording: a live block at its exact place and size, cut out of the free block
  * at the segment's end, so in ascending order. Segment 0: outside every known segment. */
-void msnap_books_place(struct books *b, uint32_t segment, uint64_t addr, uint64_t size, uint64_t requested, enum msnap_books_state state, uint32_t row);
+void msnap_books_place(struct msnap_books *b, uint32_t segment, uint64_t addr, uint64_t size, uint64_t requested, enum msnap_books_state state, uint32_t row);
 
 /* Events. Each returns the block's id, 0 if there is none (a fault was noted, or no memory). The
  * row of an allocation whose free was never seen is in *displaced where an alloc takes its place. */
-uint32_t msnap_books_alloc(struct books *b, uint64_t addr, uint64_t requested, uint32_t row, uint32_t *displaced);
-uint32_t msnap_books_free_requested(struct books *b, uint64_t addr, uint64_t requested);
+uint32_t msnap_books_alloc(struct msnap_books *b, uint64_t addr, uint64_t requested, uint32_t row, uint32_t *displaced);
+uint32_t msnap_books_free_requested(struct msnap_books *b, uint64_t addr, uint64_t requested);
 /* Returns the row of the allocation that ended, BOOKS_NO_ROW if there was none. `was_requested`
  * tells whether free_requested had come before. */
-uint32_t msnap_books_free_completed(struct books *b, uint64_t addr, uint64_t requested, bool *was_requested);
+uint32_t msnap_books_free_completed(struct msnap_books *b, uint64_t addr, uint64_t requested, bool *was_requested);
 
 /* Sets the counters' current values (and peaks) from the state as it is; totals so far are 0. */
-void msnap_books_count_state(struct books *b);
+void msnap_books_count_state(struct msnap_books *b);
 
-uint32_t msnap_books_find(const struct books *b, uint64_t addr); /* the block that starts there; 0: none */
-static inline struct msnap_books_block *msnap_books_block_at(const struct books *b, uint32_t id)
+uint32_t msnap_books_find(const struct msnap_books *b, uint64_t addr); /* the block that starts there; 0: none */
+static inline struct msnap_books_block *msnap_books_block_at(const struct msnap_books *b, uint32_t id)
 {
     return &MSNAP_VEC_AT(&b->blocks, struct msnap_books_block, id);
 }
-uint32_t msnap_books_segment_of(const struct books *b, uint32_t segment); /* follows merged_into */
-static inline struct msnap_books_segment *msnap_books_segment_at(const struct books *b, uint32_t id)
+uint32_t msnap_books_segment_of(const struct msnap_books *b, uint32_t segment); /* follows merged_into */
+static inline struct msnap_books_segment *msnap_books_segment_at(const struct msnap_books *b, uint32_t id)
 {
     return &MSNAP_VEC_AT(&b->segments, struct msnap_books_segment, id);
 }

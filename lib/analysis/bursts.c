@@ -9,7 +9,7 @@ static bool gives_back(uint8_t a) { return a == MSNAP_SEGMENT_FREE || a == MSNAP
 static bool takes(uint8_t a) { return a == MSNAP_SEGMENT_ALLOC || a == MSNAP_SEGMENT_MAP; }
 
 /* Whether a free block of the request's pool could have served it: then no cudaMalloc was tried. */
-static bool could_serve(const struct books *b, const struct msnap_books_segment *g, const struct msnap_books_block *v, uint32_t stream, bool small,
+static bool could_serve(const struct msnap_books *b, const struct msnap_books_segment *g, const struct msnap_books_block *v, uint32_t stream, bool small,
                         uint64_t rounded)
 {
     if (v->state != BOOKS_FREE || v->is_free_slot || g->gone || g->stream != stream || g->small != small || v->size < rounded || g->pool > 1)
@@ -19,7 +19,7 @@ static bool could_serve(const struct books *b, const struct msnap_books_segment 
     return v->size < rounded + b->config.large_segment;
 }
 
-static bool any_could_serve(struct books *b, uint32_t stream, uint64_t rounded)
+static bool any_could_serve(struct msnap_books *b, uint32_t stream, uint64_t rounded)
 {
     bool small = rounded <= MSNAP_SMALL_SIZE;
     for (size_t i = 1; i < b->blocks.n; i++) {
@@ -32,7 +32,7 @@ static bool any_could_serve(struct books *b, uint32_t stream, uint64_t rounded)
 }
 
 /* Whether a whole free ordinary segment of the default pools is left: a retry releases them all. */
-static bool any_releasable(const struct books *b)
+static bool any_releasable(const struct msnap_books *b)
 {
     for (size_t g = 1; g < b->segments.n; g++) {
         const struct msnap_books_segment *s = msnap_books_segment_at(b, (uint32_t)g);
@@ -65,7 +65,7 @@ enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap
                                      struct msnap_error *err)
 {
     struct msnap_alloc_config config;
-    struct books b;
+    struct msnap_books b;
     struct msnap_books_feed f;
     *out = (struct burst_counts){0};
     msnap_alloc_config_of(h->snapshot, &config);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct recording {
-    struct books books;
+    struct msnap_books books;
     struct msnap_history *out;
     uint32_t *alloc_event, *request_event, *free_event;
     uint64_t *block_size;
@@ -43,7 +43,7 @@ static void keep_peaks(struct recording *r, uint32_t event)
         h->peak_requested = t->requested;
 }
 
-static uint32_t pool_of(const struct books *b, uint32_t block)
+static uint32_t pool_of(const struct msnap_books *b, uint32_t block)
 {
     uint32_t segment = block ? msnap_books_segment_of(b, msnap_books_block_at(b, block)->segment) : 0;
     return segment ? msnap_books_segment_at(b, segment)->pool : 0;
@@ -51,7 +51,7 @@ static uint32_t pool_of(const struct books *b, uint32_t block)
 
 static void run(struct recording *r)
 {
-    struct books *b = &r->books;
+    struct msnap_books *b = &r->books;
     for (size_t i = 0; i < r->feed.n && !b->out_of_memory; i++) {
         uint32_t event = (uint32_t)i, row = r->feed.row;
         struct msnap_books_effect e = msnap_books_apply(b, &r->feed, i);
@@ -110,7 +110,7 @@ static void compare_end(struct recording *r, struct msnap_fault_log *log)
 {
     const struct msnap_snapshot *s = r->out->snapshot;
     const struct msnap_device *d = r->out->device;
-    const struct books *b = &r->books;
+    const struct msnap_books *b = &r->books;
     static const uint8_t state_of[] = {[MSNAP_BLOCK_UNKNOWN] = BOOKS_FREE, [MSNAP_BLOCK_ALLOCATED] = BOOKS_ALLOCATED,
                                        [MSNAP_BLOCK_PENDING] = BOOKS_PENDING, [MSNAP_BLOCK_INACTIVE] = BOOKS_FREE};
     size_t recorded = 0, held = 0;
@@ -181,7 +181,7 @@ static enum msnap_status build(struct recording *r, unsigned flags, struct msnap
     return MSNAP_OK;
 }
 
-bool msnap_books_begin(struct books *b, struct msnap_books_feed *f, const struct msnap_history *h, struct msnap_mem mem,
+bool msnap_books_begin(struct msnap_books *b, struct msnap_books_feed *f, const struct msnap_history *h, struct msnap_mem mem,
                  const struct msnap_alloc_config *config, struct msnap_fault_log *faults)
 {
     const struct msnap_events *e = &h->snapshot->events;

@@ -47,7 +47,7 @@ static uint64_t releasable_of(const struct msnap_alloc_config *c, const struct m
 }
 
 /* One segment: runs of free blocks, and of free and pending blocks together. */
-static void look_at(const struct books *b, const struct msnap_books_segment *g, const struct request *q, struct free_facts *f)
+static void look_at(const struct msnap_books *b, const struct msnap_books_segment *g, const struct request *q, struct free_facts *f)
 {
     uint64_t run = 0, run_addr = 0, run_completed = 0;
     for (uint32_t id = g->first;; id = msnap_books_block_at(b, id)->next) {
@@ -109,7 +109,7 @@ static enum msnap_verdict judge(const struct msnap_oom *o, const struct free_fac
     return o->inactive_bytes + available >= o->requested_bytes ? MSNAP_FRAGMENTED : MSNAP_EXHAUSTED;
 }
 
-static void fill(const struct msnap_history *h, const struct books *b, const struct msnap_books_feed *feed, size_t event, bool survived,
+static void fill(const struct msnap_history *h, const struct msnap_books *b, const struct msnap_books_feed *feed, size_t event, bool survived,
                  const struct msnap_oom_options *options, struct msnap_oom *o)
 {
     const struct msnap_events *e = &h->snapshot->events;
@@ -172,7 +172,7 @@ enum msnap_status msnap_oom_find(const struct msnap_history *h, const struct msn
     if (n == 0)
         return MSNAP_OK;
     struct msnap_alloc_config config;
-    struct books b;
+    struct msnap_books b;
     struct msnap_books_feed f;
     struct msnap_oom *ooms = MSNAP_NEW(arena, struct msnap_oom, n);
     if (!ooms)

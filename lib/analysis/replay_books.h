@@ -23,10 +23,10 @@ struct msnap_books_effect {
 };
 
 /* Books in the state before the first event; false when there is no memory (release them anyway). */
-bool msnap_books_begin(struct books *b, struct msnap_books_feed *f, const struct msnap_history *h, struct msnap_mem mem,
+bool msnap_books_begin(struct msnap_books *b, struct msnap_books_feed *f, const struct msnap_history *h, struct msnap_mem mem,
                  const struct msnap_alloc_config *config, struct msnap_fault_log *faults);
 
-MSNAP_INLINE struct msnap_books_effect msnap_books_apply(struct books *b, struct msnap_books_feed *f, size_t i)
+MSNAP_INLINE struct msnap_books_effect msnap_books_apply(struct msnap_books *b, struct msnap_books_feed *f, size_t i)
 {
     struct msnap_books_effect e = {0, BOOKS_NO_ROW, BOOKS_NO_ROW, BOOKS_NO_ROW};
     bool was_requested;

@@ -43,7 +43,7 @@ static struct msnap_books_kind kind_of_event(const struct msnap_snapshot *s, siz
 }
 
 /* The kind of the segment that contains an address in the books; false if there is none. */
-static bool kind_in_books(const struct books *b, uint64_t addr, struct msnap_books_kind *kind)
+static bool kind_in_books(const struct msnap_books *b, uint64_t addr, struct msnap_books_kind *kind)
 {
     uint32_t id = msnap_books_find(b, addr), g = id ? msnap_books_segment_of(b, msnap_books_block_at(b, id)->segment) : 0;
     for (size_t i = 0; !g && i < b->ranges.n; i++) {
@@ -89,7 +89,7 @@ static void sort_segments(struct start_segment *v, size_t n)
     }
 }
 
-static enum msnap_status undo_segments(const struct msnap_snapshot *s, const struct msnap_device *d, struct books *b,
+static enum msnap_status undo_segments(const struct msnap_snapshot *s, const struct msnap_device *d, struct msnap_books *b,
                                        struct msnap_arena *arena, struct msnap_start *out, struct msnap_error *err)
 {
     const struct msnap_events *e = &s->events;
@@ -369,7 +369,7 @@ enum msnap_status msnap_start_segments(const struct msnap_snapshot *s, const str
                                        const struct msnap_alloc_config *config, struct msnap_fault_log *faults,
                                        struct msnap_arena *arena, struct msnap_start *out, struct msnap_error *err)
 {
-    struct books undo;
+    struct msnap_books undo;
     struct msnap_fault_log undone = {{0}, {0}, {0}};
     *out = (struct msnap_start){0};
     enum msnap_status st = MSNAP_OK;
@@ -407,7 +407,7 @@ enum msnap_status msnap_start_find(const struct msnap_snapshot *s, const struct 
     return find_blocks(s, d, config, arena, out, err);
 }
 
-void msnap_start_set(const struct msnap_start *start, struct books *b)
+void msnap_start_set(const struct msnap_start *start, struct msnap_books *b)
 {
     b->event = MSNAP_NO_EVENT;
     for (size_t i = 0; i < start->n_segments; i++)

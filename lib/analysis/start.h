@@ -40,6 +40,6 @@ enum msnap_status msnap_start_find(const struct msnap_snapshot *s, const struct 
                                    const struct msnap_alloc_config *config, struct msnap_fault_log *faults,
                                    struct msnap_arena *arena, struct msnap_start *out, struct msnap_error *err);
 /* Puts the books into that state; block i gets row i. */
-void msnap_start_set(const struct msnap_start *start, struct books *b);
+void msnap_start_set(const struct msnap_start *start, struct msnap_books *b);
 
 #endif

@@ -14,7 +14,7 @@ enum msnap_status msnap_stats_build(const struct msnap_history *h, struct msnap_
                                     struct msnap_error *err)
 {
     struct msnap_alloc_config config;
-    struct books b;
+    struct msnap_books b;
     struct msnap_books_feed f;
     struct msnap_books_counters counters;
     struct burst_counts bursts;

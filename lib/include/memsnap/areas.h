@@ -34,6 +34,7 @@ struct msnap_areas {
     enum msnap_x_mode x_mode;
     struct msnap_window window;
     int64_t first_time_us, last_time_us; /* of the window; 0 without times */
+    int64_t span_us; /* width of the time axis: a hundredth more, so that the last state shows */
     /* One entry a column. `moment` is the event after which the total is highest (MSNAP_NO_EVENT:
      * the state before the first event); moments never go back from a column to the next. */
     const uint32_t *moment;

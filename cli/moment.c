@@ -1,0 +1,67 @@
+/* moment.c -- --at: a word or a number to an event. */
+#include "moment.h"
+
+#include "figures.h"
+
+#include <string.h>
+
+/* The last `oom` that nothing was allocated after, else the last; MSNAP_NO_EVENT if there is none. */
+static uint32_t last_oom(const struct msnap_history *h)
+{
+    uint32_t last = MSNAP_NO_EVENT;
+    for (size_t i = h->device->n_events; i-- > 0;) {
+        const uint8_t a = h->snapshot->events.action[h->device->first_event + i];
+        if (a == MSNAP_OOM && last == MSNAP_NO_EVENT)
+            last = (uint32_t)i;
+        if (a == MSNAP_ALLOC || last != MSNAP_NO_EVENT)
+            break;
+    }
+    for (size_t i = h->device->n_events; i-- > 0 && last == MSNAP_NO_EVENT;)
+        if (h->snapshot->events.action[h->device->first_event + i] == MSNAP_OOM)
+            last = (uint32_t)i;
+    return last;
+}
+
+int moment_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, uint32_t *event)
+{
+    const char *word = cli_given(cli, "at") ? cli_text(cli, "at") : otherwise;
+    *event = MSNAP_NO_EVENT;
+    if (!strcmp(word, "start"))
+        return EXIT_FINE;
+    if (!strcmp(word, "peak")) {
+        *event = h->peak.event;
+        return EXIT_FINE;
+    }
+    if (!strcmp(word, "end")) {
+        *event = msnap_last_event(h);
+        return EXIT_FINE;
+    }
+    if (!strcmp(word, "oom")) {
+        *event = last_oom(h);
+        return *event != MSNAP_NO_EVENT ? EXIT_FINE
+                                        : cli_error(EXIT_USAGE, path, "--at oom: device %d has no out-of-memory event; use --at peak", (int)h->device->device);
+    }
+    uint64_t n = 0;
+    const char *p = word;
+    for (; *p >= '0' && *p <= '9' && n < UINT32_MAX; p++)
+        n = n * 10 + (uint64_t)(*p - '0');
+    if (p == word || *p)
+        return cli_usage(cli->command, "--at takes an event number, peak, oom, end or start, not \"%s\"", word);
+    if (n >= h->device->n_events)
+        return cli_error(EXIT_USAGE, path, "--at %s: device %d has %zu events, numbered from 0", word, (int)h->device->device, h->device->n_events);
+    *event = (uint32_t)n;
+    return EXIT_FINE;
+}
+
+void put_moment(struct msnap_sink *out, const struct msnap_history *h, const char *word, uint32_t event)
+{
+    char count[32];
+    if (event == MSNAP_NO_EVENT) {
+        msnap_puts(out, h->device->n_events ? "before the first event" : "at the dump");
+        return;
+    }
+    if (!strcmp(word, "peak") || !strcmp(word, "oom") || !strcmp(word, "end"))
+        msnap_putf(out, "at the %s (event %s)", strcmp(word, "oom") ? word : "OOM", format_count(count, event));
+    else
+        msnap_putf(out, "after event %s", format_count(count, event));
+}

@@ -1,0 +1,19 @@
+/* moment.h -- --at EVENT|peak|oom|end: which moment of a device's history is meant. */
+#ifndef MEMSNAP_CLI_MOMENT_H
+#define MEMSNAP_CLI_MOMENT_H
+
+#include "cli.h"
+
+#include <memsnap/history.h>
+
+#define MOMENT_OPTION                                                                                        \
+    {.name = "at", .kind = OPT_STRING, .arg = "MOMENT",                                                      \
+     .help = "peak (highest allocated bytes), oom (the last that was not survived, else the\n"              \
+             "last), end, start (before the first event), or an event number"}
+
+/* The event that --at names (`otherwise` where it is not given). EXIT_FINE, or prints and returns. */
+int moment_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, uint32_t *event);
+/* "the peak (event 1,234)" */
+void put_moment(struct msnap_sink *out, const struct msnap_history *h, const char *word, uint32_t event);
+
+#endif
