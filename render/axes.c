@@ -24,6 +24,8 @@ void msnap_canvas_grid(struct msnap_canvas *c)
     msnap_scene_rect(c->scene, MSNAP_LOOK_PAPER, 0, 0, c->scene->width, c->scene->height, NULL);
     size_t n_wanted = (size_t)((c->box.bottom - c->box.top) / 55);
     msnap_ticks_bytes(c->y_max, n_wanted < 2 ? 2 : n_wanted > 10 ? 10 : n_wanted, &ticks);
+    if (c->areas.highest_reserved == 0 && c->areas.peak.totals.allocated == 0)
+        ticks.n = 1; /* nothing at all: zero says it */
     for (size_t i = 0; i < ticks.n; i++) {
         /* On the half pixel, a line of one pixel is one pixel. */
         const float y = (float)(int)msnap_canvas_y(c, (uint64_t)ticks.tick[i].value) + 0.5f;
@@ -36,10 +38,10 @@ void msnap_canvas_grid(struct msnap_canvas *c)
 }
 
 /* Where a tick's value lies, from 0 to 1. */
-static double tick_position(const struct msnap_canvas *c, double value, double first, double last)
+static double tick_position(const struct msnap_canvas *c, double value, double first)
 {
     if (c->areas.x_mode == MSNAP_X_TIME)
-        return (value - first) / (last - first);
+        return (value - first) / (double)c->areas.span_us;
     return msnap_areas_position(c->h, &c->areas, (uint32_t)value);
 }
 
@@ -70,13 +72,13 @@ void msnap_canvas_x_axis(struct msnap_canvas *c)
         msnap_ticks_count(first, last, n_wanted, &ticks);
     }
     for (size_t i = 0; i < ticks.n; i++) {
-        const float x = (float)(int)x_at(c, tick_position(c, ticks.tick[i].value, first, last)) + 0.5f;
+        const float x = (float)(int)x_at(c, tick_position(c, ticks.tick[i].value, first)) + 0.5f;
         msnap_scene_segment(s, MSNAP_LOOK_AXIS, x, base, x, base + 4, NULL);
     }
     const float font = msnap_look(MSNAP_LOOK_TICK)->font_size;
     float used = 0;
     for (size_t i = 0; i < ticks.n; i++) {
-        const float x = x_at(c, tick_position(c, ticks.tick[i].value, first, last));
+        const float x = x_at(c, tick_position(c, ticks.tick[i].value, first));
         const float half = msnap_text_width(ticks.tick[i].label, font, false) / 2;
         if (x - half < used || x + half > b.right + 20)
             continue;

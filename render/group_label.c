@@ -115,8 +115,11 @@ const char *msnap_group_title(struct msnap_scene *scene, const struct msnap_hist
     char size[24];
     const char *text = by == MSNAP_BY_LINE && row->key ? frame_label(scene, s, row->key, true)
                                                        : msnap_group_label(scene, h, by, row);
-    text = msnap_scene_format(scene, "%s\n%s at the peak, %" PRIu64 " allocation%s", text,
-                              msnap_format_bytes(size, bytes), row->count, row->count == 1 ? "" : "s");
+    if (bytes == 0)
+        text = msnap_scene_format(scene, "%s\nnothing at the peak", text);
+    else
+        text = msnap_scene_format(scene, "%s\n%s at the peak, %" PRIu64 " allocation%s", text,
+                                  msnap_format_bytes(size, bytes), row->count, row->count == 1 ? "" : "s");
     if (row->stack <= MSNAP_STACK_EMPTY || by == MSNAP_BY_STREAM || by == MSNAP_BY_POOL)
         return text;
     text = msnap_scene_format(scene, "%s\n%s", text, by == MSNAP_BY_STACK ? "stack:" : "stack of the largest:");

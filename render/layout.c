@@ -14,7 +14,7 @@
 #define LEGEND_ROW 19.0f
 #define LEGEND_GAP 28.0f
 #define BYTES_SPACE 76.0f  /* columns of the legend */
-#define EXTRA_SPACE 62.0f
+#define EXTRA_SPACE 74.0f
 #define SWATCH 12.0f
 #define NARROW 640.0f /* below it, the legend goes under the plot */
 #define LOW 420.0f    /* and below that as well, there is none */

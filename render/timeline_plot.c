@@ -7,11 +7,14 @@
 #include <string.h>
 
 enum { MAX_LAYERS = MSNAP_PLOT_MAX_TOP + 2 };
+/* So many groups are followed; those that are drawn are chosen among them. Several groupings share the
+ * numbers of a byte: the peak's, and those of other moments where the rest is large. */
+enum { MAX_GROUPS = 250, MAX_PEAK_GROUPS = 120, REST_ROUNDS = 3 };
 
 /* What holds less than this part of the peak would be invisible: it joins the rest. */
 enum { SMALLEST_SHARE = 400 };
 /* The floor line: from so many events a column on; over so many neighbours on each side. */
-enum { FLOOR_EVENTS = 12, FLOOR_REACH = 4 };
+enum { FLOOR_EVENTS = 60, FLOOR_REACH = 4 };
 
 /* One group as it is drawn. */
 struct layer {
@@ -30,20 +33,52 @@ static int steadier_first(const void *a, const void *b)
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* rows of one array: larger groups first */
 }
 
-static enum msnap_status choose_grouping(struct msnap_canvas *c, size_t top, enum msnap_group_by *by,
+static enum msnap_status choose_grouping(struct msnap_canvas *c, enum msnap_group_by *by,
                                          struct msnap_grouping *out, struct msnap_error *err)
 {
     struct msnap_arena *arena = c->scene->arena;
     const uint32_t peak = c->areas.peak.event;
     *by = c->plot->by == MSNAP_PLOT_BY_AUTO ? MSNAP_BY_LINE : (enum msnap_group_by)c->plot->by;
-    enum msnap_status status = msnap_grouping_build(c->h, peak, *by, top + 1, arena, out, err);
+    enum msnap_status status = msnap_grouping_build(c->h, peak, *by, MAX_PEAK_GROUPS, arena, out, err);
     if (status != MSNAP_OK || c->plot->by != MSNAP_PLOT_BY_AUTO)
         return status;
     for (size_t g = 0; g < out->n_groups; g++)
         if (out->rows[g].key != 0 && !(out->has_rest && g + 1 == out->n_groups))
             return MSNAP_OK; /* there is user code */
     *by = MSNAP_BY_STACK;
-    return msnap_grouping_build(c->h, peak, *by, top + 1, arena, out, err);
+    return msnap_grouping_build(c->h, peak, *by, MAX_PEAK_GROUPS, arena, out, err);
+}
+
+/* Where groups that hold nothing at the peak fill much of the picture at another time (a spike, then
+ * the ordinary steps), they are told apart as well: the rest of `grouping` is split by a grouping made
+ * at the rest's own highest column. Without such a rest, nothing changes. */
+static enum msnap_status split_rest(struct msnap_canvas *c, enum msnap_group_by by, const struct msnap_area_groups *split,
+                                    struct msnap_grouping *grouping, struct msnap_error *err)
+{
+    struct msnap_arena *arena = c->scene->arena;
+    const size_t n_named = grouping->n_groups - 1, n_columns = c->areas.n_columns, n_rows = c->h->allocs.n;
+    const uint64_t *rest = split->bytes + n_named * n_columns;
+    struct msnap_grouping other;
+    size_t highest = 0;
+    for (size_t i = 0; i < n_columns; i++)
+        if (rest[i] > rest[highest])
+            highest = i;
+    if (!grouping->has_rest || n_named + 2 > MAX_GROUPS || rest[highest] < c->areas.peak.totals.allocated / SMALLEST_SHARE)
+        return MSNAP_OK;
+    enum msnap_status status = msnap_grouping_build(c->h, c->areas.moment[highest], by, MAX_GROUPS - n_named, arena, &other, err);
+    if (status != MSNAP_OK)
+        return status;
+    uint8_t *group_of = msnap_arena_alloc(arena, n_rows ? n_rows : 1, 1);
+    struct msnap_rank_row *rows = msnap_arena_alloc(arena, n_named + other.n_groups, sizeof *rows);
+    if (!group_of || !rows)
+        return msnap_render_fail(err, MSNAP_ENOMEM, "no memory for the groups of %zu allocations", n_rows);
+    for (size_t i = 0; i < n_rows; i++)
+        group_of[i] = grouping->group_of[i] < n_named ? grouping->group_of[i]
+                                                      : (uint8_t)(n_named + other.group_of[i]);
+    memcpy(rows, grouping->rows, n_named * sizeof *rows);
+    memcpy(rows + n_named, other.rows, other.n_groups * sizeof *rows);
+    *grouping = (struct msnap_grouping){n_named + other.n_groups, group_of, rows, other.has_rest};
+    return MSNAP_OK;
 }
 
 /* What the layers below leave of the total: the grouping's own rest and what was too small. */
@@ -83,13 +118,39 @@ static uint64_t highest_of(const uint64_t *values, size_t n)
     return highest;
 }
 
+/* Marks the groups to be drawn: the largest at the peak; where that leaves room, because they are few
+ * or too small to be seen, those that hold most over the rest of the picture. */
+static void choose_groups(struct msnap_canvas *c, const struct msnap_area_groups *split, size_t n_named, size_t top,
+                          bool chosen[MAX_GROUPS + 1])
+{
+    const size_t n_columns = c->areas.n_columns;
+    const uint64_t peak = c->areas.peak.totals.allocated, visible = peak / SMALLEST_SHARE;
+    size_t n = 0;
+    for (size_t g = 0; g < n_named && n < top; g++) {
+        chosen[g] = split->at_peak[g] > visible || (n == 0 && split->at_peak[g] > 0);
+        n += chosen[g];
+    }
+    for (; n < top; n++) {
+        size_t best = SIZE_MAX;
+        for (size_t g = 0; g < n_named; g++)
+            if (!chosen[g] && (best == SIZE_MAX || split->sum[g] > split->sum[best]) &&
+                highest_of(split->bytes + g * n_columns, n_columns) > visible)
+                best = g;
+        if (best == SIZE_MAX)
+            return;
+        chosen[best] = true;
+    }
+}
+
 /* From the bottom up: what predates the recording, then the groups, the steady ones first, so that
  * weights carry what comes and goes; the rest on top. */
-static size_t make_layers(struct msnap_canvas *c, enum msnap_group_by by, const struct msnap_grouping *grouping,
-                          const struct msnap_area_groups *split, struct layer layers[MAX_LAYERS])
+static size_t make_layers(struct msnap_canvas *c, enum msnap_group_by by, size_t top,
+                          const struct msnap_grouping *grouping, const struct msnap_area_groups *split,
+                          struct layer layers[MAX_LAYERS])
 {
     struct msnap_scene *s = c->scene;
     const size_t n_columns = c->areas.n_columns;
+    bool chosen[MAX_GROUPS + 1] = {false};
     char size[24];
     size_t n = 0;
     if (split->has_before && split->sum[split->n_groups - 1] > 0) {
@@ -102,14 +163,14 @@ static size_t make_layers(struct msnap_canvas *c, enum msnap_group_by by, const 
     }
     const size_t first = n;
     const size_t n_named = grouping->n_groups - (grouping->has_rest ? 1 : 0);
-    for (size_t g = 0; g < n_named && n < MAX_LAYERS - 1; g++) {
+    choose_groups(c, split, n_named, top, chosen);
+    for (size_t g = 0; g < n_named; g++) {
         const uint64_t *bytes = split->bytes + g * n_columns;
-        const uint64_t highest = highest_of(bytes, n_columns);
-        if (highest == 0 || (n > first && highest < c->areas.peak.totals.allocated / SMALLEST_SHARE))
+        if (!chosen[g])
             continue;
         layers[n++] = (struct layer){bytes, split->at_peak[g], 0, msnap_group_label(s, c->h, by, &grouping->rows[g]),
                                      msnap_group_title(s, c->h, by, &grouping->rows[g], split->at_peak[g]),
-                                     (double)split->sum[g] / (double)highest};
+                                     (double)split->sum[g] / (double)highest_of(bytes, n_columns)};
     }
     qsort(layers + first, n - first, sizeof *layers, steadier_first);
     for (size_t i = first; i < n; i++)
@@ -217,6 +278,8 @@ static const char *finding(struct msnap_canvas *c)
     const struct msnap_moment *peak = &c->areas.peak;
     msnap_format_bytes(allocated, peak->totals.allocated);
     msnap_format_bytes(reserved, peak->totals.reserved);
+    if (c->areas.window.first_event == MSNAP_NO_EVENT && c->areas.highest_reserved == 0)
+        return "Nothing was recorded, and nothing is reserved";
     if (c->areas.window.first_event == MSNAP_NO_EVENT)
         return msnap_scene_format(s, "%s allocated, %s reserved at the dump", allocated, reserved);
     const uint32_t oom = msnap_final_oom(c->h, c->areas.window);
@@ -241,14 +304,21 @@ enum msnap_status msnap_draw_timeline(struct msnap_canvas *c, struct msnap_error
     /* The legend names every group that has a colour; where it has no room, there are fewer. */
     const size_t rows = msnap_canvas_legend_rows(c);
     const size_t room = rows > 6 ? rows - 5 : 1;
-    enum msnap_status status = choose_grouping(c, c->plot->top < room ? c->plot->top : room, &by, &grouping, err);
+    enum msnap_status status = choose_grouping(c, &by, &grouping, err);
     if (status != MSNAP_OK)
         return status;
     const bool has_before = c->h->allocs.n_initial > c->h->allocs.n_initial_pending && c->h->device->n_events > 0;
     status = msnap_areas_split(c->h, &c->areas, &grouping, has_before, c->scene->arena, &split, err);
+    for (int round = 0; round < REST_ROUNDS && status == MSNAP_OK; round++) {
+        const size_t n_before = grouping.n_groups;
+        status = split_rest(c, by, &split, &grouping, err);
+        if (status != MSNAP_OK || grouping.n_groups == n_before)
+            break;
+        status = msnap_areas_split(c->h, &c->areas, &grouping, has_before, c->scene->arena, &split, err);
+    }
     if (status != MSNAP_OK)
         return status;
-    const size_t n = make_layers(c, by, &grouping, &split, layers);
+    const size_t n = make_layers(c, by, c->plot->top < room ? c->plot->top : room, &grouping, &split, layers);
     const uint64_t *lowest = make_floor(c);
 
     msnap_canvas_grid(c);
