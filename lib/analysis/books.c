@@ -15,42 +15,6 @@ void msnap_fault_note(struct msnap_fault_log *log, enum msnap_fault_id id, uint3
 
 static void fault(struct msnap_books *b, enum msnap_fault_id id, uint64_t addr) { msnap_fault_note(b->faults, id, b->event, addr); }
 
-/* ---- counters ---- */
-
-static inline void count_up(struct msnap_counter *c, uint64_t v)
-{
-    c->current += v;
-    c->allocated += v;
-    if (c->current > c->peak)
-        c->peak = c->current;
-}
-static inline void count_down(struct msnap_counter *c, uint64_t v)
-{
-    c->current -= v;
-    c->freed += v;
-}
-static inline void family_up(struct msnap_books *b, enum msnap_family f, bool small, uint64_t v)
-{
-    if (b->counters && v) {
-        count_up(&b->counters->family[f][0], v);
-        count_up(&b->counters->family[f][1 + small], v);
-    }
-}
-static inline void family_down(struct msnap_books *b, enum msnap_family f, bool small, uint64_t v)
-{
-    if (b->counters && v) {
-        count_down(&b->counters->family[f][0], v);
-        count_down(&b->counters->family[f][1 + small], v);
-    }
-}
-static inline void family_by(struct msnap_books *b, enum msnap_family f, bool small, int64_t v)
-{
-    if (v > 0)
-        family_up(b, f, small, (uint64_t)v);
-    else if (v < 0)
-        family_down(b, f, small, (uint64_t)-v);
-}
-
 uint32_t msnap_books_find(const struct msnap_books *b, uint64_t addr) { return msnap_addrmap_find(&b->map, addr); }
 
 /* ---- blocks ---- */
@@ -213,7 +177,7 @@ static void make_way(struct msnap_books *b, uint64_t addr)
     if (segment) {
         struct msnap_books_segment *g = msnap_books_segment_at(b, segment);
         b->totals.reserved -= g->size;
-        family_down(b, MSNAP_BYTES_RESERVED, g->small, g->size);
+        msnap_family_down(b->counters, MSNAP_BYTES_RESERVED, g->small, g->size);
         remove_segment(b, segment);
     }
 }
@@ -224,10 +188,10 @@ uint32_t msnap_books_add_segment(struct msnap_books *b, uint64_t addr, uint64_t 
     b->totals.reserved += size;
     if (b->counters) {
         if (!kind.expandable)
-            family_up(b, MSNAP_COUNT_SEGMENT, kind.small, 1);
-        family_up(b, MSNAP_BYTES_RESERVED, kind.small, size);
+            msnap_family_up(b->counters, MSNAP_COUNT_SEGMENT, kind.small, 1);
+        msnap_family_up(b->counters, MSNAP_BYTES_RESERVED, kind.small, size);
         if (!kind.expandable && size >= b->config.max_split)
-            count_up(&b->counters->oversize_segments, 1);
+            msnap_count_up(&b->counters->oversize_segments, 1);
         b->counters->device_allocs++;
     }
     return new_segment(b, addr, size, kind);
@@ -248,10 +212,10 @@ void msnap_books_drop_segment(struct msnap_books *b, uint64_t addr, uint64_t siz
         fault(b, MSNAP_FAULT_segment_free_unknown, addr);
     b->totals.reserved -= g->size;
     if (!g->expandable)
-        family_down(b, MSNAP_COUNT_SEGMENT, g->small, 1);
-    family_down(b, MSNAP_BYTES_RESERVED, g->small, g->size);
+        msnap_family_down(b->counters, MSNAP_COUNT_SEGMENT, g->small, 1);
+    msnap_family_down(b->counters, MSNAP_BYTES_RESERVED, g->small, g->size);
     if (b->counters && g->size >= b->config.max_split)
-        count_down(&b->counters->oversize_segments, 1);
+        msnap_count_down(&b->counters->oversize_segments, 1);
     remove_segment(b, segment);
 }
 
@@ -283,7 +247,7 @@ void msnap_books_map(struct msnap_books *b, uint64_t addr, uint64_t size, struct
     else if (after)
         kind.small = msnap_books_segment_at(b, after)->small;
     b->totals.reserved += size;
-    family_up(b, MSNAP_BYTES_RESERVED, kind.small, size);
+    msnap_family_up(b->counters, MSNAP_BYTES_RESERVED, kind.small, size);
     if (b->counters)
         b->counters->device_allocs++;
     uint32_t id = new_segment(b, addr, size, kind);
@@ -336,7 +300,7 @@ void msnap_books_unmap(struct msnap_books *b, uint64_t addr, uint64_t size)
     uint32_t segment = msnap_books_segment_of(b, v->segment);
     bool small = msnap_books_segment_at(b, segment)->small;
     b->totals.reserved -= size;
-    family_down(b, MSNAP_BYTES_RESERVED, small, size);
+    msnap_family_down(b->counters, MSNAP_BYTES_RESERVED, small, size);
     uint64_t front = addr - v->addr, rear = v->size - front - size;
     /* Leave [addr, addr + size) as a block of its own, then take it out of the chain. */
     uint32_t middle = front ? cut_block(b, id, front) : id;
@@ -397,10 +361,10 @@ static void request_free(struct msnap_books *b, struct msnap_books_block *v)
     b->totals.allocated -= v->size;
     if (b->counters) {
         bool small = v->segment ? segment_of(b, v)->small : v->size <= MSNAP_SMALL_SIZE;
-        family_down(b, MSNAP_COUNT_ALLOCATION, small, 1);
-        family_down(b, MSNAP_BYTES_ALLOCATED, small, v->size);
+        msnap_family_down(b->counters, MSNAP_COUNT_ALLOCATION, small, 1);
+        msnap_family_down(b->counters, MSNAP_BYTES_ALLOCATED, small, v->size);
         if (v->size >= b->config.max_split)
-            count_down(&b->counters->oversize_allocations, 1);
+            msnap_count_down(&b->counters->oversize_allocations, 1);
     }
 }
 
@@ -432,12 +396,12 @@ static void complete_free(struct msnap_books *b, uint32_t id)
                 count++;
                 bytes += (int64_t)size;
             }
-            family_by(b, MSNAP_COUNT_INACTIVE_SPLIT, small, count);
-            family_by(b, MSNAP_BYTES_INACTIVE_SPLIT, small, bytes);
+            msnap_family_by(b->counters, MSNAP_COUNT_INACTIVE_SPLIT, small, count);
+            msnap_family_by(b->counters, MSNAP_BYTES_INACTIVE_SPLIT, small, bytes);
         }
-        family_down(b, MSNAP_COUNT_ACTIVE, small, 1);
-        family_down(b, MSNAP_BYTES_ACTIVE, small, v->size);
-        family_down(b, MSNAP_BYTES_REQUESTED, small, v->requested);
+        msnap_family_down(b->counters, MSNAP_COUNT_ACTIVE, small, 1);
+        msnap_family_down(b->counters, MSNAP_BYTES_ACTIVE, small, v->size);
+        msnap_family_down(b->counters, MSNAP_BYTES_REQUESTED, small, v->requested);
     }
     v->state = BOOKS_FREE;
     v->row = BOOKS_NO_ROW;
@@ -470,10 +434,10 @@ static uint32_t open_up(struct msnap_books *b, uint64_t addr)
     uint64_t excess = v->size - front;
     bool small = v->segment ? segment_of(b, v)->small : false;
     b->totals.active -= excess;
-    family_down(b, MSNAP_BYTES_ACTIVE, small, excess);
+    msnap_family_down(b->counters, MSNAP_BYTES_ACTIVE, small, excess);
     if (v->state == BOOKS_ALLOCATED) {
         b->totals.allocated -= excess;
-        family_down(b, MSNAP_BYTES_ALLOCATED, small, excess);
+        msnap_family_down(b->counters, MSNAP_BYTES_ALLOCATED, small, excess);
     }
     return cut_block(b, id, front);
 }
@@ -529,13 +493,13 @@ uint32_t msnap_books_alloc(struct msnap_books *b, uint64_t addr, uint64_t reques
         }
         if (b->counters && !g->expandable) {
             if (split && was_split) {
-                family_down(b, MSNAP_BYTES_INACTIVE_SPLIT, small, rounded);
+                msnap_family_down(b->counters, MSNAP_BYTES_INACTIVE_SPLIT, small, rounded);
             } else if (split) {
-                family_up(b, MSNAP_BYTES_INACTIVE_SPLIT, small, size - rounded);
-                family_up(b, MSNAP_COUNT_INACTIVE_SPLIT, small, 1);
+                msnap_family_up(b->counters, MSNAP_BYTES_INACTIVE_SPLIT, small, size - rounded);
+                msnap_family_up(b->counters, MSNAP_COUNT_INACTIVE_SPLIT, small, 1);
             } else if (was_split) {
-                family_down(b, MSNAP_BYTES_INACTIVE_SPLIT, small, size);
-                family_down(b, MSNAP_COUNT_INACTIVE_SPLIT, small, 1);
+                msnap_family_down(b->counters, MSNAP_BYTES_INACTIVE_SPLIT, small, size);
+                msnap_family_down(b->counters, MSNAP_COUNT_INACTIVE_SPLIT, small, 1);
             }
         }
         size = v->size;
@@ -557,13 +521,13 @@ uint32_t msnap_books_alloc(struct msnap_books *b, uint64_t addr, uint64_t reques
     b->totals.active += size;
     b->totals.requested += requested;
     if (b->counters) {
-        family_up(b, MSNAP_COUNT_ALLOCATION, small, 1);
-        family_up(b, MSNAP_BYTES_ALLOCATED, small, size);
-        family_up(b, MSNAP_COUNT_ACTIVE, small, 1);
-        family_up(b, MSNAP_BYTES_ACTIVE, small, size);
-        family_up(b, MSNAP_BYTES_REQUESTED, small, requested);
+        msnap_family_up(b->counters, MSNAP_COUNT_ALLOCATION, small, 1);
+        msnap_family_up(b->counters, MSNAP_BYTES_ALLOCATED, small, size);
+        msnap_family_up(b->counters, MSNAP_COUNT_ACTIVE, small, 1);
+        msnap_family_up(b->counters, MSNAP_BYTES_ACTIVE, small, size);
+        msnap_family_up(b->counters, MSNAP_BYTES_REQUESTED, small, requested);
         if (size >= b->config.max_split)
-            count_up(&b->counters->oversize_allocations, 1);
+            msnap_count_up(&b->counters->oversize_allocations, 1);
     }
     return id;
 }
@@ -641,7 +605,7 @@ static void set_current(struct msnap_books *b, enum msnap_family f, bool small, 
 
 void msnap_books_count_state(struct msnap_books *b)
 {
-    *b->counters = (struct msnap_books_counters){0};
+    *b->counters = (struct msnap_counters){0};
     for (size_t s = 1; s < b->segments.n; s++) {
         const struct msnap_books_segment *g = msnap_books_segment_at(b, (uint32_t)s);
         if (g->gone)

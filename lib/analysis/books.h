@@ -7,9 +7,10 @@
 #ifndef MSNAP_ANALYSIS_BOOKS_H
 #define MSNAP_ANALYSIS_BOOKS_H
 
-#include <memsnap/stats.h>
+#include <memsnap/history.h>
 
 #include "analysis/alloc_config.h"
+#include "analysis/counters.h"
 #include "base/addrmap.h"
 
 enum msnap_fault_id {
@@ -47,12 +48,6 @@ struct msnap_books_segment {
     bool small, expandable, gone;
 };
 
-struct msnap_books_counters {
-    struct msnap_counter family[MSNAP_N_FAMILIES][3]; /* all, large pool, small pool */
-    struct msnap_counter oversize_allocations, oversize_segments;
-    uint64_t device_allocs, device_frees;
-};
-
 struct msnap_books {
     struct msnap_mem mem;
     struct msnap_alloc_config config;
@@ -62,7 +57,7 @@ struct msnap_books {
     struct msnap_addrmap map;  /* a block's address to its id */
     struct msnap_vec ranges;   /* uint32_t: ids of expandable segments, some of them gone */
     struct msnap_totals totals;
-    struct msnap_books_counters *counters; /* NULL: not counted */
+    struct msnap_counters *counters; /* NULL: not counted */
     struct msnap_fault_log *faults;
     uint32_t event;            /* the current one, for faults */
     uint64_t work_left;        /* steps that searching may take; hostile files must not make it quadratic */

@@ -16,7 +16,7 @@ enum msnap_status msnap_stats_build(const struct msnap_history *h, struct msnap_
     struct msnap_alloc_config config;
     struct msnap_books b;
     struct msnap_books_feed f;
-    struct msnap_books_counters counters;
+    struct msnap_counters counters;
     struct burst_counts bursts;
     enum msnap_status st = MSNAP_OK;
     msnap_alloc_config_of(h->snapshot, &config);
