@@ -6,6 +6,10 @@
 
 #include <math.h>
 
+/* fontconfig keeps its tables until the process ends; the leak checker asks here. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libfontconfig\n"; }
+
 static struct msnap_scene draw(struct fixture *f, const struct world *w, const struct msnap_plot *plot)
 {
     struct msnap_scene scene;
