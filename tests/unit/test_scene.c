@@ -7,7 +7,7 @@
 #include <math.h>
 
 /* fontconfig keeps its tables until the process ends; the leak checker asks here. */
-const char *__lsan_default_suppressions(void);
+MSNAP_API const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:libfontconfig\n"; }
 
 static struct msnap_scene draw(struct fixture *f, const struct world *w, const struct msnap_plot *plot)
