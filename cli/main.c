@@ -13,6 +13,7 @@ static const struct command *const commands[] = {
     &command_info,
     &command_oom,
     &command_frag,
+    &command_simulate,
     &command_stats,
     &command_check,
 #ifdef MEMSNAP_HAS_RENDER

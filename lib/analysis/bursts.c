@@ -61,26 +61,79 @@ static bool same_stack(const struct msnap_history *h, size_t a, size_t b)
     return stack[a] == stack[b] || stack[a] == MSNAP_STACK_NONE || stack[b] == MSNAP_STACK_NONE;
 }
 
-enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap_arena *arena, struct burst_counts *out,
-                                     struct msnap_error *err)
+struct finding {
+    struct burst_counts counts;
+    struct msnap_arena *arena;
+    struct burst_release *list;
+    size_t n, cap;
+};
+
+static bool add_release(struct finding *f, uint32_t event, uint32_t pool)
+{
+    if (!f->arena)
+        return true;
+    if (f->n == f->cap) {
+        size_t cap = f->cap ? f->cap * 2 : 64;
+        struct burst_release *v = MSNAP_NEW_RAW(f->arena, struct burst_release, cap);
+        if (!v)
+            return false;
+        for (size_t i = 0; i < f->n; i++)
+            v[i] = f->list[i];
+        f->list = v;
+        f->cap = cap;
+    }
+    f->list[f->n++] = (struct burst_release){event, pool};
+    return true;
+}
+
+/* Applies a burst, noting which pools' memory it gives back. */
+static bool apply_release(struct msnap_books *b, struct msnap_books_feed *f, size_t first, size_t last, struct finding *out, bool explicit)
+{
+    bool any_default = false, ok = true;
+    uint32_t last_private = 0;
+    size_t at = out->n;
+    for (size_t i = first; i <= last; i++) {
+        if (gives_back(f->action[i]) && explicit) {
+            uint32_t id = msnap_books_find(b, f->addr[i]), g = id ? msnap_books_segment_of(b, msnap_books_block_at(b, id)->segment) : 0;
+            uint32_t pool = g ? msnap_books_segment_at(b, g)->pool : 0;
+            any_default = any_default || pool <= 1;
+            if (pool > 1 && pool != last_private) {
+                ok = ok && add_release(out, (uint32_t)first, pool);
+                last_private = pool;
+            }
+        }
+        msnap_books_apply(b, f, i);
+    }
+    if (explicit && any_default) { /* before the private ones */
+        ok = ok && add_release(out, (uint32_t)first, UINT32_MAX);
+        if (ok && out->arena)
+            for (size_t i = out->n - 1; i > at; i--) {
+                struct burst_release t = out->list[i];
+                out->list[i] = out->list[i - 1];
+                out->list[i - 1] = t;
+            }
+    }
+    return ok;
+}
+
+static enum msnap_status find(const struct msnap_history *h, struct msnap_arena *scratch, struct finding *out, struct msnap_error *err)
 {
     struct msnap_alloc_config config;
     struct msnap_books b;
     struct msnap_books_feed f;
-    *out = (struct burst_counts){0};
     msnap_alloc_config_of(h->snapshot, &config);
-    bool any = false;
+    bool any = false, ok = true;
     for (size_t i = 0; i < h->device->n_events; i++) {
         uint8_t a = h->snapshot->events.action[h->device->first_event + i];
         any = any || gives_back(a);
-        out->ooms += a == MSNAP_OOM;
+        out->counts.ooms += a == MSNAP_OOM;
     }
-    out->retries = out->ooms; /* each comes after a retry that failed, too */
+    out->counts.retries = out->counts.ooms; /* each comes after a retry that failed, too */
     if (!any)
         return MSNAP_OK;
-    if (!msnap_books_begin(&b, &f, h, msnap_arena_mem(arena), &config, NULL))
+    if (!msnap_books_begin(&b, &f, h, msnap_arena_mem(scratch), &config, NULL))
         b.out_of_memory = true;
-    for (size_t i = 0; i < f.n && !b.out_of_memory;) {
+    for (size_t i = 0; i < f.n && !b.out_of_memory && ok;) {
         if (!gives_back(f.action[i])) {
             msnap_books_apply(&b, &f, i++);
             continue;
@@ -93,21 +146,43 @@ enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap
             end++;
         }
         size_t op = operation_end(&f, u.last + 1);
-        bool retry = op < f.n && f.action[op] == MSNAP_ALLOC && op > u.last + 1 && takes(f.action[op - 1]) && same_stack(h, u.first, op);
+        bool same = op < f.n && same_stack(h, u.first, op);
+        bool retry = same && f.action[op] == MSNAP_ALLOC && op > u.last + 1 && takes(f.action[op - 1]);
+        bool of_request = same && (f.action[op] == MSNAP_OOM || retry);
         if (retry) {
-            uint64_t rounded = f.action[op] == MSNAP_OOM ? f.size[op] : msnap_round_size(&config, f.size[op]);
+            uint64_t rounded = msnap_round_size(&config, f.size[op]);
             uint32_t stream = h->snapshot->events.stream[h->device->first_event + op];
             retry = b.totals.reserved + msnap_segment_size(&config, rounded) > h->peak_reserved && !any_could_serve(&b, stream, rounded);
+            of_request = !any_could_serve(&b, stream, rounded);
         }
-        for (; i <= u.last; i++)
-            msnap_books_apply(&b, &f, i);
-        if (retry)
-            retry = !any_releasable(&b); /* else it was the garbage collector, or one oversize block */
-        bool of_oom = op < f.n && f.action[op] == MSNAP_OOM && same_stack(h, u.first, op);
-        out->retries += retry;
-        out->explicit_releases += !retry && !of_oom;
+        /* With garbage collection or a split limit, a request may release a part. */
+        bool partial = h->snapshot->settings.gc_threshold > 0 || config.max_split != MSNAP_UNLIMITED;
+        ok = apply_release(&b, &f, u.first, u.last, out, !retry && !(of_request && (partial || f.action[op] == MSNAP_OOM)));
+        i = u.last + 1;
+        bool full = !any_releasable(&b);
+        out->counts.retries += retry && full; /* else it was the garbage collector, or one oversize block */
+        out->counts.explicit_releases += !(retry && full) && !(same && f.action[op] == MSNAP_OOM);
     }
-    bool failed = b.out_of_memory;
+    bool failed = b.out_of_memory || !ok;
     msnap_books_release(&b);
     return failed ? msnap_fail(err, MSNAP_ENOMEM, "no memory for the statistics") : MSNAP_OK;
+}
+
+enum msnap_status msnap_bursts_count(const struct msnap_history *h, struct msnap_arena *arena, struct burst_counts *out,
+                                     struct msnap_error *err)
+{
+    struct finding f = {.arena = NULL};
+    enum msnap_status st = find(h, arena, &f, err);
+    *out = f.counts;
+    return st;
+}
+
+enum msnap_status msnap_bursts_list(const struct msnap_history *h, struct msnap_arena *arena, struct burst_release **out, size_t *n,
+                                    struct msnap_error *err)
+{
+    struct finding f = {.arena = arena};
+    enum msnap_status st = find(h, arena, &f, err);
+    *out = f.list;
+    *n = f.n;
+    return st;
 }
