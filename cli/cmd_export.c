@@ -1,6 +1,7 @@
 /* cmd_export.c -- `memsnap export`: the file's tables as rows. */
 #include "commands.h"
 #include "export_tables.h"
+#include "rules_file.h"
 #include "window.h"
 
 enum table { EVENTS, ALLOCATIONS, SEGMENTS, BLOCKS, STACKS };
@@ -14,14 +15,17 @@ static const struct opt options[] = {
     {"from", 0, OPT_STRING, "WHEN", NULL,
      "events from WHEN on: an event number, or seconds since\nthe device's first event, as in 12.5s", 0, 0},
     {"to", 0, OPT_STRING, "WHEN", NULL, "events up to WHEN, that one included", 0, 0},
+    OPT_RULES,
     {0}};
 
 /* One device's rows of the tables that need its books. */
 static enum msnap_status export_books(const struct cli *cli, enum table table, struct rows *rows,
                                       const struct msnap_snapshot *s, const struct msnap_device *device,
-                                      struct msnap_error *err)
+                                      const struct msnap_user_rules *rules, struct msnap_error *err)
 {
     struct msnap_history h;
+    struct msnap_steps steps;
+    struct msnap_classes classes;
     struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
     int64_t first, last;
 
@@ -32,15 +36,21 @@ static enum msnap_status export_books(const struct cli *cli, enum table table, s
     window_of(cli, s, device, &first, &last);
     enum msnap_status status =
         msnap_history_build(s, device, table == EVENTS ? MSNAP_WITH_SERIES : 0, arena, &h, err);
-    if (status == MSNAP_OK)
-        status = table == EVENTS ? export_events(rows, &h, first, last, arena, err)
-                                 : export_allocations(rows, &h, first, last, arena, err);
+    if (status == MSNAP_OK && table == EVENTS) {
+        status = export_events(rows, &h, first, last, arena, err);
+    } else if (status == MSNAP_OK) {
+        status = msnap_steps_build(&h, arena, &steps, err);
+        if (status == MSNAP_OK)
+            status = msnap_classify(&h, &steps, rules, arena, &classes, err);
+        if (status == MSNAP_OK)
+            status = export_allocations(rows, &h, &classes, first, last, arena, err);
+    }
     msnap_arena_free(arena);
     return status;
 }
 
 static int export_table(const struct cli *cli, const char *path, enum table table, struct rows *rows,
-                        const struct msnap_snapshot *s)
+                        const struct msnap_snapshot *s, const struct msnap_user_rules *rules)
 {
     struct msnap_error err = {0};
 
@@ -54,7 +64,7 @@ static int export_table(const struct cli *cli, const char *path, enum table tabl
             export_segments(rows, s, device);
         else if (table == BLOCKS)
             export_blocks(rows, s, device);
-        else if (export_books(cli, table, rows, s, device, &err) != MSNAP_OK)
+        else if (export_books(cli, table, rows, s, device, rules, &err) != MSNAP_OK)
             return cli_fail(cli, path, &err);
     }
     return EXIT_FINE;
@@ -71,6 +81,7 @@ static int run(struct cli *cli)
     const char *path = cli->operands[0];
     const struct msnap_device *device;
     struct msnap_snapshot *s;
+    struct rules_file rules;
     struct output out;
     struct rows rows;
 
@@ -81,18 +92,25 @@ static int run(struct cli *cli)
         return cli_usage(cli->command,
                          "--from and --to select events and allocations; the table %s has no time",
                          table_words[table]);
+    if (table != ALLOCATIONS && cli_given(cli, "rules"))
+        return cli_usage(cli->command, "--rules decides categories, which the table allocations has");
     code = output_open(cli, &out);
     if (code != EXIT_FINE)
         return code;
-    code = cli_open(cli, path, &s);
-    if (code != EXIT_FINE)
+    code = rules_open(cli, &rules);
+    if (code == EXIT_FINE)
+        code = cli_open(cli, path, &s);
+    if (code != EXIT_FINE) {
+        rules_close(&rules);
         return output_close(cli, &out, code);
+    }
     code = cli_given(cli, "device") ? cli_device(cli, path, s, &device) : EXIT_FINE;
     if (code == EXIT_FINE) {
         rows_start(&rows, &out.sink, (enum row_format)cli_choice(cli, "format", ROWS_NDJSON), columns[table]);
-        code = export_table(cli, path, table, &rows, s);
+        code = export_table(cli, path, table, &rows, s, &rules.rules);
     }
     msnap_snapshot_free(s);
+    rules_close(&rules);
     return output_close(cli, &out, code);
 }
 

@@ -115,8 +115,8 @@ static uint32_t user_frame(struct user_frames *u, const struct msnap_snapshot *s
     return u->frame[stack];
 }
 
-static void put_allocation(struct rows *r, const struct msnap_history *h, size_t row,
-                           struct user_frames *frames)
+static void put_allocation(struct rows *r, const struct msnap_history *h, const struct msnap_classes *classes,
+                           size_t row, struct user_frames *frames)
 {
     const struct msnap_snapshot *s = h->snapshot;
     const struct msnap_allocs *a = &h->allocs;
@@ -135,8 +135,8 @@ static void put_allocation(struct rows *r, const struct msnap_history *h, size_t
     cell_event(r, a->free_event[row]);
     cell_event_time(r, h, a->alloc_event[row]);
     cell_event_time(r, h, a->free_event[row]);
-    cell_null(r); /* category: not classified yet */
-    cell_null(r);
+    cell_word(r, classes->names[classes->category[row]]);
+    cell_word(r, classes->rules[classes->rule[row]].name);
     cell_u64(r, stack);
     const uint32_t frame = user_frame(frames, s, stack);
     if (!frame)
@@ -148,8 +148,9 @@ static void put_allocation(struct rows *r, const struct msnap_history *h, size_t
     rows_end(r);
 }
 
-enum msnap_status export_allocations(struct rows *r, const struct msnap_history *h, int64_t first,
-                                     int64_t last, struct msnap_arena *arena, struct msnap_error *err)
+enum msnap_status export_allocations(struct rows *r, const struct msnap_history *h,
+                                     const struct msnap_classes *classes, int64_t first, int64_t last,
+                                     struct msnap_arena *arena, struct msnap_error *err)
 {
     const struct msnap_allocs *a = &h->allocs;
     const size_t n_stacks = h->snapshot->stacks.n;
@@ -163,7 +164,7 @@ enum msnap_status export_allocations(struct rows *r, const struct msnap_history 
         const int64_t born = msnap_alloc_is_initial(h, row) ? -1 : (int64_t)a->alloc_event[row];
         const int64_t died = a->free_event[row] == MSNAP_NO_EVENT ? INT64_MAX : (int64_t)a->free_event[row];
         if (all || (first <= last && born <= last && died >= first))
-            put_allocation(r, h, row, &frames);
+            put_allocation(r, h, classes, row, &frames);
     }
     return MSNAP_OK;
 }

@@ -4,7 +4,7 @@
 
 #include "rows.h"
 
-#include <memsnap/history.h>
+#include <memsnap/classify.h>
 
 extern const char *const export_event_columns[];
 extern const char *const export_allocation_columns[];
@@ -18,7 +18,8 @@ MSNAP_CHECKED enum msnap_status export_events(struct rows *r, const struct msnap
                                               struct msnap_error *err);
 /* The allocations that live at some time within [first, last]. */
 MSNAP_CHECKED enum msnap_status export_allocations(struct rows *r, const struct msnap_history *h,
-                                                   int64_t first, int64_t last, struct msnap_arena *arena,
+                                                   const struct msnap_classes *classes, int64_t first,
+                                                   int64_t last, struct msnap_arena *arena,
                                                    struct msnap_error *err);
 void export_segments(struct rows *r, const struct msnap_snapshot *s, const struct msnap_device *device);
 void export_blocks(struct rows *r, const struct msnap_snapshot *s, const struct msnap_device *device);

@@ -42,7 +42,8 @@ static bool collect_memory(struct msnap_requests *r, struct msnap_arena *arena)
             size_t at = r->n_reservations;
             for (size_t j = r->n_reservations; j-- > 0 && at == r->n_reservations;)
                 if (mapped[j] && addr >= res[j].addr && addr - res[j].addr < UINT64_C(1) << 40 &&
-                    (a == MSNAP_SEGMENT_UNMAP || (res[j].stream == k.stream && res[j].small == k.small)))
+                    (a == MSNAP_SEGMENT_UNMAP ||
+                     (res[j].stream == k.stream && res[j].small == k.small && (res[j].pool > 1 ? res[j].pool : 1) == (k.pool > 1 ? k.pool : 1))))
                     at = j;
             if (a == MSNAP_SEGMENT_UNMAP) {
                 if (at < r->n_reservations)

@@ -134,9 +134,9 @@ static bool step(struct run *u, request_op op)
         if (id) { /* it fits here; the program's further way is not known, so it gives it back */
             if (q->survived)
                 msnap_sim_free(&u->sim, id, false);
-        } else if (!q->survived && !u->sim.out_of_memory) {
+        } else if (!q->survived && !u->sim.out_of_memory && !u->out->oom) {
+            /* The recorded end: only frees follow, and they are part of the recorded statistics. */
             fail_at(u, u->r->h->allocs.n - u->r->first_ordinal_row + 1, q->size);
-            return false;
         }
         return true;
     }
