@@ -31,6 +31,25 @@ static bool any_could_serve(struct msnap_books *b, uint32_t stream, uint64_t rou
     return false;
 }
 
+/* Whether garbage collection alone explains a burst: it runs above a share of the limit (which is at
+ * least what was ever held) and frees large segments in one pass from the smallest on; a retry after
+ * it would begin again with the smallest that is left, and goes on with the small pool. */
+static bool collector_explains(const struct msnap_history *h, const struct msnap_books *b, const struct msnap_books_feed *f, size_t first, size_t last)
+{
+    double threshold = h->snapshot->settings.gc_threshold;
+    uint64_t size = 0;
+    if (!(threshold > 0) || (double)b->totals.reserved <= threshold * (double)h->peak_reserved)
+        return false;
+    for (size_t i = first; i <= last; i++) {
+        if (!gives_back(f->action[i]))
+            continue;
+        if (f->action[i] == MSNAP_SEGMENT_UNMAP || f->size[i] == MSNAP_SMALL_BUFFER || f->size[i] < size)
+            return false;
+        size = f->size[i];
+    }
+    return true;
+}
+
 /* Whether a whole free ordinary segment of the default pools is left: a retry releases them all. */
 static bool any_releasable(const struct msnap_books *b)
 {
@@ -152,7 +171,8 @@ static enum msnap_status find(const struct msnap_history *h, struct msnap_arena 
         if (retry) {
             uint64_t rounded = msnap_round_size(&config, f.size[op]);
             uint32_t stream = h->snapshot->events.stream[h->device->first_event + op];
-            retry = b.totals.reserved + msnap_segment_size(&config, rounded) > h->peak_reserved && !any_could_serve(&b, stream, rounded);
+            retry = b.totals.reserved + msnap_segment_size(&config, rounded) > h->peak_reserved && !any_could_serve(&b, stream, rounded) &&
+                    !collector_explains(h, &b, &f, u.first, u.last);
             of_request = !any_could_serve(&b, stream, rounded);
         }
         /* With garbage collection or a split limit, a request may release a part. */
