@@ -32,21 +32,16 @@ static bool any_could_serve(struct msnap_books *b, uint32_t stream, uint64_t rou
 }
 
 /* Whether garbage collection alone explains a burst: it runs above a share of the limit (which is at
- * least what was ever held) and frees large segments in one pass from the smallest on; a retry after
- * it would begin again with the smallest that is left, and goes on with the small pool. */
+ * least what was ever held) and frees ordinary large segments, in rounds; a retry goes on with the
+ * small pool and with pages. */
 static bool collector_explains(const struct msnap_history *h, const struct msnap_books *b, const struct msnap_books_feed *f, size_t first, size_t last)
 {
     double threshold = h->snapshot->settings.gc_threshold;
-    uint64_t size = 0;
     if (!(threshold > 0) || (double)b->totals.reserved <= threshold * (double)h->peak_reserved)
         return false;
-    for (size_t i = first; i <= last; i++) {
-        if (!gives_back(f->action[i]))
-            continue;
-        if (f->action[i] == MSNAP_SEGMENT_UNMAP || f->size[i] == MSNAP_SMALL_BUFFER || f->size[i] < size)
+    for (size_t i = first; i <= last; i++)
+        if (gives_back(f->action[i]) && (f->action[i] == MSNAP_SEGMENT_UNMAP || f->size[i] == MSNAP_SMALL_BUFFER))
             return false;
-        size = f->size[i];
-    }
     return true;
 }
 
