@@ -1,0 +1,170 @@
+/* evidence.c -- what the rules need to know of the whole run: sizes of parameters, and which
+ * stacks made blocks of such sizes. */
+#include "analysis/classify_rows.h"
+
+#include "base/arena.h"
+
+void msnap_row_at(const struct evidence *e, size_t row, struct row *out)
+{
+    const struct msnap_history *h = e->h;
+    const struct msnap_allocs *a = &h->allocs;
+    const size_t event = h->device->first_event + a->alloc_event[row];
+    out->row = row;
+    out->born = a->alloc_event[row];
+    out->freed = a->request_event[row];
+    out->stack = h->snapshot->events.stack[event];
+    out->size = h->snapshot->events.size[event];
+    out->facts = e->facts[out->stack];
+    while (out->phase + 1 < e->steps->n_phases && e->steps->phases[out->phase + 1].first <= out->born)
+        out->phase++;
+}
+
+struct msnap_stack_facts msnap_freed_by(const struct evidence *e, const struct row *r)
+{
+    const struct msnap_history *h = e->h;
+    if (r->freed == MSNAP_NO_EVENT || !e->frees_have_stacks)
+        return (struct msnap_stack_facts){0, 0};
+    return e->facts[h->snapshot->events.stack[h->device->first_event + r->freed]];
+}
+
+bool msnap_is_parameter_size(const struct evidence *e, uint64_t size)
+{
+    return msnap_sizes_count(&e->parameters, size) > 0;
+}
+
+/* cuBLAS keeps one workspace for each thread and stream from its first matrix product on; the
+ * sizes are PyTorch's defaults (Hopper and later, others; cublasLt). Some programs drop them at
+ * their very end. */
+bool msnap_is_matmul_scratch(const struct evidence *e, const struct row *r)
+{
+    const uint64_t kib = r->size / 1024;
+    if (r->size % 1024 || (kib != 32768 && kib != 8320 && kib != 4224 && kib != 1024))
+        return false;
+    if (r->freed != MSNAP_NO_EVENT && (e->last_work == MSNAP_NO_EVENT || r->freed <= e->last_work))
+        return false;
+    /* Gradients of that size are dropped; what stays beside them is no gradient. */
+    const bool in_backward = e->steps->phases[r->phase].kind == MSNAP_PHASE_BACKWARD;
+    if (in_backward && msnap_sizes_count(&e->dropped, r->size) > 0)
+        return e->second_optimizer != MSNAP_NO_EVENT && r->born < e->second_optimizer && row_outlives(r, e->second_optimizer);
+    return !msnap_is_parameter_size(e, r->size) && (e->parameters.n || msnap_sizes_count(&e->gradients, r->size) < 2);
+}
+
+static bool find_next(struct evidence *e, struct msnap_arena *arena)
+{
+    const struct msnap_steps *s = e->steps;
+    struct next_phases *next = MSNAP_NEW_RAW(arena, struct next_phases, s->n_phases);
+    struct next_phases now;
+    if (!next)
+        return false;
+    for (int k = 0; k < MSNAP_N_PHASES; k++)
+        now.first[k] = MSNAP_NO_EVENT;
+    for (size_t i = s->n_phases; i-- > 0;) {
+        next[i] = now;
+        now.first[s->phases[i].kind] = s->phases[i].first;
+    }
+    const uint32_t f = now.first[MSNAP_PHASE_FORWARD], b = now.first[MSNAP_PHASE_BACKWARD];
+    e->first_pass = f < b ? f : b; /* never is the largest number */
+    e->next = next;
+    e->last_work = MSNAP_NO_EVENT;
+    const uint8_t work = b == MSNAP_NO_EVENT ? MSNAP_PHASE_FORWARD : MSNAP_PHASE_BACKWARD;
+    for (size_t i = s->n_phases; i-- > 0 && e->last_work == MSNAP_NO_EVENT;)
+        if (s->phases[i].kind == work)
+            e->last_work = s->phases[i].last;
+    bool after_backward = false;
+    size_t n = 0;
+    e->second_optimizer = MSNAP_NO_EVENT;
+    for (size_t i = 0; i < s->n_phases && n < 2; i++) {
+        if (s->phases[i].kind == MSNAP_PHASE_BACKWARD)
+            after_backward = true;
+        if (s->phases[i].kind == MSNAP_PHASE_OPTIMIZER && after_backward) {
+            after_backward = false;
+            if (++n == 2)
+                e->second_optimizer = s->phases[i].first;
+        }
+    }
+    return true;
+}
+
+/* Sizes of parameters, as frames tell, and of what backward passes leave behind. */
+static bool gather_sizes(struct evidence *e)
+{
+    struct row r = {0};
+    for (size_t i = e->h->allocs.n_initial; i < e->h->allocs.n; i++) {
+        msnap_row_at(e, i, &r);
+        const uint8_t kind = e->steps->phases[r.phase].kind;
+        bool ok = true;
+        if (r.facts.role == ROLE_WEIGHT || (r.facts.role == ROLE_SHARD && kind == MSNAP_PHASE_OTHER)) {
+            if (row_is_kept(e, &r)) {
+                ok = msnap_sizes_add(&e->parameters, r.size);
+                e->parameter_bytes += r.size;
+            }
+        } else if (kind == MSNAP_PHASE_BACKWARD && !(r.facts.flags & FACT_IN_FORWARD)) {
+            const bool is_dropped = msnap_freed_by(e, &r).role == ROLE_ZERO_GRAD;
+            if (is_dropped)
+                ok = msnap_sizes_add(&e->dropped, r.size);
+            if (ok && (is_dropped || (row_is_kept(e, &r) && !msnap_is_matmul_scratch(e, &r))))
+                ok = msnap_sizes_add(&e->gradients, r.size);
+        } else if (kind == MSNAP_PHASE_OPTIMIZER && e->steps->annotated_only) {
+            if (row_is_kept(e, &r))
+                ok = msnap_sizes_add(&e->states, r.size);
+        }
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the known parameters explain what backward passes leave behind. */
+static bool are_explained(const struct evidence *e)
+{
+    const struct msnap_sizes *left = e->dropped.n ? &e->dropped : &e->gradients;
+    uint64_t all = 0, known = 0;
+    for (size_t i = 0; i < left->n_slots; i++) {
+        const uint64_t bytes = left->size[i] * left->count[i];
+        all += bytes;
+        if (msnap_is_parameter_size(e, left->size[i]))
+            known += bytes;
+    }
+    return all && known >= all - all / 4;
+}
+
+static bool like_parameter(const struct evidence *e, uint64_t size)
+{
+    return msnap_is_parameter_size(e, size) || (!e->explained && msnap_sizes_count(&e->gradients, size) > 0);
+}
+
+static void gather_tallies(struct evidence *e)
+{
+    struct row r = {0};
+    for (size_t i = e->h->allocs.n_initial; i < e->h->allocs.n; i++) {
+        msnap_row_at(e, i, &r);
+        if (r.facts.role != ROLE_NONE && r.facts.role != ROLE_COPY && r.facts.role != ROLE_BARRIER)
+            continue;
+        if (e->steps->phases[r.phase].kind != MSNAP_PHASE_OTHER || !row_is_kept(e, &r) || !(r.facts.flags & FACT_STACK))
+            continue;
+        struct stack_tally *t = &e->tally[r.stack];
+        if (!t->n++)
+            t->first_size = r.size;
+        t->sizes_differ = t->sizes_differ || r.size != t->first_size;
+        t->n_like_parameters += like_parameter(e, r.size);
+        t->n_doubled += r.size % 2 == 0 && like_parameter(e, r.size / 2);
+        t->n_halved += like_parameter(e, r.size * 2);
+    }
+}
+
+bool msnap_evidence_gather(struct evidence *e, const struct msnap_history *h, const struct msnap_steps *steps, struct msnap_arena *arena)
+{
+    *e = (struct evidence){.h = h, .steps = steps, .facts = steps->facts, .parameters = {.arena = arena}, .gradients = {.arena = arena},
+                           .dropped = {.arena = arena}, .states = {.arena = arena}, .first_pass = MSNAP_NO_EVENT};
+    e->tally = MSNAP_NEW(arena, struct stack_tally, h->snapshot->stacks.n + 2);
+    if (!e->tally || !find_next(e, arena) || !msnap_phase_spans(h, "Optimizer.step#", arena, &e->optimizer_steps))
+        return false;
+    e->frees_have_stacks = msnap_frees_have_stacks(h);
+    if (!steps->n_phases)
+        return true;
+    if (!gather_sizes(e))
+        return false;
+    e->explained = are_explained(e);
+    gather_tallies(e);
+    return true;
+}
