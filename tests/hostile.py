@@ -79,7 +79,7 @@ def bomb(byte, n):
     for _ in range(n >> 20):
         out.append(z.compress(byte * (1 << 20)))
     return b"".join(out) + z.flush()
-BOMB = 1 << (24 if SANITIZED else 30)
+BOMB = 1 << (20 if SANITIZED else 30)
 run("bomb_nul.gz", bomb(b"\0", BOMB), {3})
 run("bomb_lists.gz", bomb(b"]", BOMB), {3, 4}, seconds=60, memory=2 << 30)
 run("bomb_lists_limited.gz", bomb(b"]", BOMB), {3}, "info", "--max-memory", "200MiB", seconds=60)
