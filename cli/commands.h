@@ -10,6 +10,7 @@ extern const struct command command_export;
 extern const struct command command_stats;
 extern const struct command command_oom;
 extern const struct command command_simulate;
+extern const struct command command_tune;
 extern const struct command command_frag;
 extern const struct command command_check;
 extern const struct command command_plot;

@@ -14,11 +14,10 @@ static const struct command *const commands[] = {
     &command_oom,
     &command_frag,
     &command_simulate,
+    &command_tune,
     &command_stats,
     &command_check,
-#ifdef MEMSNAP_HAS_RENDER
     &command_plot,
-#endif
     &command_export,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

@@ -1,41 +1,36 @@
 # Headers, config package (find_package(memsnap) -> memsnap::memsnap), pkg-config files, man page.
 include(CMakePackageConfigHelpers)
 
+set(_cairo_private "")
+set(_cairo_public "")
+if(MEMSNAP_HAS_CAIRO)
+  set(_cairo_private "\nRequires.private: cairo")
+  set(_cairo_public ", cairo")
+endif()
 # Who links a static library links its dependencies too.
 if(BUILD_SHARED_LIBS)
   set(MEMSNAP_IS_STATIC OFF)
-  set(MEMSNAP_PC_PRIVATE "Requires.private: zlib\nLibs.private: -lm")
-  set(MEMSNAP_RENDER_PC_PRIVATE "Requires: memsnap\nRequires.private: cairo\nLibs.private: -lm")
+  set(MEMSNAP_PC_PRIVATE "Requires.private: zlib\nLibs.private: -lm -pthread")
+  set(MEMSNAP_RENDER_PC_PRIVATE "Requires: memsnap${_cairo_private}\nLibs.private: -lm")
   set(MEMSNAP_PC_LIBS "")
 else()
   set(MEMSNAP_IS_STATIC ON)
   set(MEMSNAP_PC_PRIVATE "Requires: zlib")
-  set(MEMSNAP_RENDER_PC_PRIVATE "Requires: memsnap, cairo")
+  set(MEMSNAP_RENDER_PC_PRIVATE "Requires: memsnap${_cairo_public}")
   set(MEMSNAP_PC_LIBS " -lm")
-endif()
-set(MEMSNAP_HAS_RENDER OFF)
-if(TARGET memsnap_render)
-  set(MEMSNAP_HAS_RENDER ON)
 endif()
 
 set(_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/memsnap)
-set(_targets memsnap)
-if(TARGET memsnap_render)
-  list(APPEND _targets memsnap_render)
-  set_target_properties(memsnap_render PROPERTIES EXPORT_NAME render)
-endif()
+set(_targets memsnap memsnap_render)
+set_target_properties(memsnap_render PROPERTIES EXPORT_NAME render)
 
 install(TARGETS ${_targets} EXPORT memsnapTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-set(_not_installed "")
-if(NOT TARGET memsnap_render)
-  set(_not_installed PATTERN render.h EXCLUDE)
-endif()
 install(DIRECTORY lib/include/memsnap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" ${_not_installed})
+  FILES_MATCHING PATTERN "*.h")
 install(EXPORT memsnapTargets NAMESPACE memsnap:: DESTINATION ${_package_dir})
 
 configure_package_config_file(cmake/memsnapConfig.cmake.in ${PROJECT_BINARY_DIR}/memsnapConfig.cmake
@@ -47,10 +42,8 @@ install(FILES ${PROJECT_BINARY_DIR}/memsnapConfig.cmake ${PROJECT_BINARY_DIR}/me
 # Full paths, so that an absolute CMAKE_INSTALL_LIBDIR works too.
 configure_file(cmake/memsnap.pc.in ${PROJECT_BINARY_DIR}/memsnap.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/memsnap.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-if(TARGET memsnap_render)
-  configure_file(cmake/memsnap-render.pc.in ${PROJECT_BINARY_DIR}/memsnap-render.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/memsnap-render.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endif()
+configure_file(cmake/memsnap-render.pc.in ${PROJECT_BINARY_DIR}/memsnap-render.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/memsnap-render.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET memsnap_program)
   install(TARGETS memsnap_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -4,6 +4,8 @@
 
 #include "base/arena.h"
 
+#include <string.h>
+
 void msnap_row_at(const struct evidence *e, size_t row, struct row *out)
 {
     const struct msnap_history *h = e->h;
@@ -85,8 +87,39 @@ static bool find_next(struct evidence *e, struct msnap_arena *arena)
     return true;
 }
 
+struct row_list {
+    uint32_t *v;
+    size_t n, cap;
+    struct msnap_arena *arena;
+};
+
+static bool push_row(struct row_list *l, size_t row)
+{
+    if (l->n == l->cap) {
+        const size_t cap = l->cap ? l->cap * 2 : 256;
+        uint32_t *more = MSNAP_NEW_RAW(l->arena, uint32_t, cap);
+        if (!more)
+            return false;
+        if (l->n)
+            memcpy(more, l->v, l->n * sizeof *more);
+        l->v = more;
+        l->cap = cap;
+    }
+    l->v[l->n++] = (uint32_t)row;
+    return true;
+}
+
+/* Blocks that user code or a copier made outside of the passes and kept: row numbers, at most a few
+ * next to the rows of the passes. */
+static bool is_kept_by_user(const struct evidence *e, const struct row *r)
+{
+    const uint8_t role = r->facts.role;
+    return (role == ROLE_NONE || role == ROLE_COPY || role == ROLE_BARRIER) && (r->facts.flags & FACT_STACK) &&
+           e->steps->phases[r->phase].kind == MSNAP_PHASE_OTHER && row_is_kept(e, r);
+}
+
 /* Sizes of parameters, as frames tell, and of what backward passes leave behind. */
-static bool gather_sizes(struct evidence *e)
+static bool gather_sizes(struct evidence *e, struct row_list *users)
 {
     struct row r = {0};
     for (size_t i = e->h->allocs.n_initial; i < e->h->allocs.n; i++) {
@@ -108,6 +141,8 @@ static bool gather_sizes(struct evidence *e)
             if (row_is_kept(e, &r))
                 ok = msnap_sizes_add(&e->states, r.size);
         }
+        if (ok && is_kept_by_user(e, &r))
+            ok = push_row(users, i);
         if (!ok)
             return false;
     }
@@ -133,23 +168,17 @@ static bool like_parameter(const struct evidence *e, uint64_t size)
     return msnap_is_parameter_size(e, size) || (!e->explained && msnap_sizes_count(&e->gradients, size) > 0);
 }
 
-static void gather_tallies(struct evidence *e)
+static void tally(struct evidence *e, size_t row)
 {
     struct row r = {0};
-    for (size_t i = e->h->allocs.n_initial; i < e->h->allocs.n; i++) {
-        msnap_row_at(e, i, &r);
-        if (r.facts.role != ROLE_NONE && r.facts.role != ROLE_COPY && r.facts.role != ROLE_BARRIER)
-            continue;
-        if (e->steps->phases[r.phase].kind != MSNAP_PHASE_OTHER || !row_is_kept(e, &r) || !(r.facts.flags & FACT_STACK))
-            continue;
-        struct stack_tally *t = &e->tally[r.stack];
-        if (!t->n++)
-            t->first_size = r.size;
-        t->sizes_differ = t->sizes_differ || r.size != t->first_size;
-        t->n_like_parameters += like_parameter(e, r.size);
-        t->n_doubled += r.size % 2 == 0 && like_parameter(e, r.size / 2);
-        t->n_halved += like_parameter(e, r.size * 2);
-    }
+    msnap_row_at(e, row, &r);
+    struct stack_tally *t = &e->tally[r.stack];
+    if (!t->n++)
+        t->first_size = r.size;
+    t->sizes_differ = t->sizes_differ || r.size != t->first_size;
+    t->n_like_parameters += like_parameter(e, r.size);
+    t->n_doubled += r.size % 2 == 0 && like_parameter(e, r.size / 2);
+    t->n_halved += like_parameter(e, r.size * 2);
 }
 
 bool msnap_evidence_gather(struct evidence *e, const struct msnap_history *h, const struct msnap_steps *steps, struct msnap_arena *arena)
@@ -162,9 +191,11 @@ bool msnap_evidence_gather(struct evidence *e, const struct msnap_history *h, co
     e->frees_have_stacks = msnap_frees_have_stacks(h);
     if (!steps->n_phases)
         return true;
-    if (!gather_sizes(e))
+    struct row_list users = {.arena = arena};
+    if (!gather_sizes(e, &users))
         return false;
     e->explained = are_explained(e);
-    gather_tallies(e);
+    for (size_t i = 0; i < users.n; i++)
+        tally(e, users.v[i]);
     return true;
 }

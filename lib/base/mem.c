@@ -151,10 +151,13 @@ bool msnap_vec_reserve(struct msnap_vec *v, struct msnap_mem mem, size_t elem, s
     if (msnap_mul_overflows(cap, elem, &size))
         return false;
     void *p = mem.resize(mem.ctx, v->data, v->cap * elem, size);
-    if (!p && cap > want) { /* near a limit: no more than needed */
-        cap = want;
+    /* Near a limit a smaller step may do; one that is too small would make growing quadratic. */
+    for (size_t step = v->cap / 4; !p && (step >= v->cap / 16 || v->cap < 4096); step /= 2) {
+        cap = v->cap + step > want ? v->cap + step : want;
         size = cap * elem;
         p = mem.resize(mem.ctx, v->data, v->cap * elem, size);
+        if (step == 0)
+            break;
     }
     if (!p)
         return false;

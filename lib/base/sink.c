@@ -119,6 +119,9 @@ static void put_escaped(struct msnap_sink *s, const char *bytes, size_t n,
             other = replace(p[i], space);
         else if (len == 2 && p[i] == 0xC2 && p[i + 1] < 0xA0) /* C1 controls drive terminals too */
             other = REPLACEMENT;
+        else if (len == 3 && p[i] == 0xE2 && ((p[i + 1] == 0x80 && p[i + 2] >= 0xAA && p[i + 2] <= 0xAE) ||
+                                              (p[i + 1] == 0x81 && p[i + 2] >= 0xA6 && p[i + 2] <= 0xA9)))
+            other = REPLACEMENT; /* U+202A to U+202E, U+2066 to U+2069: they turn text around */
         if (other) {
             msnap_put(s, bytes + start, i - start);
             msnap_puts(s, other);

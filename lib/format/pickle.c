@@ -158,7 +158,7 @@ static enum msnap_status unknown(const struct msnap_pickle *pk, const uint8_t *o
         return msnap_fail_at(err, MSNAP_EREFUSED, MSNAP_BYTE, at,
                              "opcode %s %s; a memory snapshot never does, and memsnap runs nothing from a file. "
                              "Is this a model or tensor file instead of a snapshot?",
-                             ops[*op].name, ops[*op].refusal);
+                             ops[*op].name ? ops[*op].name : "?", ops[*op].refusal);
     return msnap_fail_at(err, MSNAP_EFORMAT, MSNAP_BYTE, at,
                          "byte 0x%02x is no pickle opcode: the file is damaged or is no pickle", *op);
 }

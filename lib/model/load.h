@@ -40,7 +40,7 @@ enum msnap_status msnap_load_pool(struct msnap_loader *ld, msnap_cell c, const c
 struct count_group { /* one trace's entries that were counted and not kept */
     uint32_t first_row;
     struct msnap_device_counts counts;
-    uint32_t last_time_row;
+    uint32_t first_time_row, last_time_row;
 };
 struct msnap_counting {
     struct msnap_vec groups; /* struct count_group */

@@ -66,6 +66,8 @@ enum msnap_status msnap_count_slots(void *ctx, struct msnap_pickle *pk, uint32_t
         g->counts.by_action[msnap_cell_index(action) - MSNAP_KEY_A_ALLOC + MSNAP_ALLOC]++;
         *row = ld->counting->n_rows++;
         if (mask >> SLOT(TIME_US) & 1) {
+            if (!g->counts.has_time)
+                g->first_time_row = *row;
             count_time(&g->counts, msnap_cell_int(s[SLOT(TIME_US)]));
             g->last_time_row = *row;
         }
@@ -94,9 +96,11 @@ void msnap_count_rows(struct msnap_loader *ld, size_t first, size_t n, struct ms
             continue;
         for (int a = 0; a < 256; a++)
             out->by_action[a] += g->counts.by_action[a];
-        if (g->counts.has_time) { /* a counted entry may come after kept ones, so rows decide */
-            first_time_row = first_time_row < g->first_row ? first_time_row : g->first_row;
-            out->first_time_us = out->has_time ? out->first_time_us : g->counts.first_time_us;
+        if (g->counts.has_time) { /* groups come in the order of their rows */
+            if (!out->has_time) {
+                first_time_row = g->first_time_row;
+                out->first_time_us = g->counts.first_time_us;
+            }
             out->last_time_us = g->counts.last_time_us;
             out->has_time = true;
             last_time_row = g->last_time_row;
@@ -111,9 +115,10 @@ void msnap_count_rows(struct msnap_loader *ld, size_t first, size_t n, struct ms
         out->by_action[e->action[high]]++;
         if (!(e->has[high] & MSNAP_HAS_TIME))
             continue;
-        /* Kept entries stand first in a trace (a new stack, a new segment) more often than not. */
-        if (!out->has_time || e->time_us[high] < out->first_time_us)
+        if (!out->has_time || rows[high] < first_time_row) {
             out->first_time_us = e->time_us[high];
+            first_time_row = rows[high];
+        }
         if (!out->has_time || rows[high] >= last_time_row) {
             out->last_time_us = e->time_us[high];
             last_time_row = rows[high];

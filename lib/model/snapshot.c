@@ -1,5 +1,6 @@
 /* snapshot.c -- open a snapshot: say what the bytes are, unpickle, load, freeze. */
 #include <memsnap/snapshot.h>
+#include <memsnap/text.h>
 
 #include "base/status.h"
 #include "model/load.h"
@@ -105,12 +106,13 @@ static enum msnap_status explain(const struct msnap_store *st, uint64_t cap, enu
 {
     if (s != MSNAP_ENOMEM || !st->budget.refused)
         return s;
+    char size[24];
     enum msnap_unit unit = err ? err->unit : MSNAP_NOWHERE;
     uint64_t at = err ? err->at : 0;
     if (cap && st->budget.limit >= cap)
         return msnap_fail_at(err, MSNAP_ELIMIT, unit, at,
-                             "the snapshot needs more than the %" PRIu64 " MiB that it may take; allow more with --max-memory",
-                             cap >> 20);
+                             "the snapshot needs more than the %s that it may take; allow more with --max-memory",
+                             msnap_format_bytes(size, cap));
     return msnap_fail_at(err, MSNAP_ELIMIT, unit, at,
                          "the file asks for more memory than 64 MiB and 8 times its size, which no snapshot needs; it "
                          "is damaged or made to exhaust the machine");

@@ -54,8 +54,10 @@ MSNAP_API void msnap_scene_dump(const struct msnap_scene *scene, struct msnap_si
 
 /* SVG with real text and hover titles. Ends with a newline; the caller flushes the sink. */
 MSNAP_API void msnap_scene_write_svg(const struct msnap_scene *scene, struct msnap_sink *sink);
+/* Whether this build draws PNG and PDF; SVG needs no cairo. */
+MSNAP_API bool msnap_render_has_cairo(void);
 /* PNG (scale: pixels of the image for each pixel of the scene) and PDF (one pixel is 1/96 inch).
- * MSNAP_ENOMEM, or MSNAP_EIO where the sink failed. */
+ * MSNAP_ENOMEM, MSNAP_EIO where the sink failed, or MSNAP_EDEVICE in a build without cairo. */
 MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_scene_write_png(const struct msnap_scene *scene, double scale, struct msnap_sink *sink,
                       struct msnap_error *err);
