@@ -1,19 +1,21 @@
 /* cmd_plot.c -- `memsnap plot`: memory over time as a picture. */
 #include "commands.h"
+#include "rules_file.h"
 #include "window.h"
 
+#include <memsnap/classify.h>
 #include <memsnap/render.h>
 
 #include <string.h>
 
 static const char *const kind_words[] = {"timeline", "reserved", NULL}; /* in the order of enum msnap_plot_kind */
-static const char *const by_words[] = {"stack", "line", "stream", "pool", NULL}; /* of enum msnap_group_by */
+static const char *const by_words[] = {"stack", "line", "stream", "pool", "category", NULL}; /* of enum msnap_group_by */
 static const char *const x_words[] = {"auto", "events", "time", NULL};           /* of enum msnap_plot_x */
 
 static const struct opt options[] = {
     {"kind", 'k', OPT_CHOICE, NULL, kind_words, "what to draw (default: timeline)", 0, 0},
     {"by", 'b', OPT_CHOICE, NULL, by_words,
-     "what a colour stands for (default: line where your code is\nin the stacks, else stack)", 0, 0},
+     "what a colour stands for (default: category where memsnap\ncan tell them, else line or stack)", 0, 0},
     {"top", 'n', OPT_INT, "N", NULL, "groups with a colour of their own (default: 10)", 1, MSNAP_PLOT_MAX_TOP},
     {"x", 'x', OPT_CHOICE, NULL, x_words,
      "the horizontal axis (default: auto, which is time unless\nmost of it passes without events)", 0, 0},
@@ -24,6 +26,7 @@ static const struct opt options[] = {
     {"height", 'H', OPT_INT, "PIXELS", NULL, "default: 720", MSNAP_PLOT_MIN_HEIGHT, MSNAP_PLOT_MAX_HEIGHT},
     {"scale", 0, OPT_INT, "N", NULL, "PNG only: N image pixels for each, for sharp print (default: 1)", 1, 8},
     {"title", 0, OPT_STRING, "TEXT", NULL, "instead of the finding", 0, 0},
+    OPT_RULES,
     {0}};
 
 enum format { SVG, PNG, PDF, UNKNOWN };
@@ -62,14 +65,24 @@ static enum msnap_status write_scene(const struct msnap_scene *scene, enum forma
     return MSNAP_OK;
 }
 
+/* Whether most of what is allocated at the peak has a category. */
+static bool is_told_apart(const struct msnap_history *h)
+{
+    uint64_t bytes[MSNAP_MAX_CATEGORIES];
+    msnap_classes_sum(h, h->classes, h->peak.event, bytes);
+    return bytes[MSNAP_UNKNOWN] < h->peak.totals.allocated / 2;
+}
+
 /* Draws one device into `out`; the exit code. */
 static int draw(const struct cli *cli, const struct msnap_snapshot *s, const struct msnap_device *device,
-                struct msnap_arena *arena, struct output *out)
+                const struct msnap_user_rules *rules, struct msnap_arena *arena, struct output *out)
 {
     const char *path = cli->operands[0];
     const enum msnap_plot_kind kind = (enum msnap_plot_kind)cli_choice(cli, "kind", MSNAP_PLOT_TIMELINE);
     struct msnap_error err = {0};
     struct msnap_history h;
+    struct msnap_steps steps;
+    struct msnap_classes classes;
     struct msnap_scene scene;
     int64_t first, last;
 
@@ -77,6 +90,13 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
         return cli_fail(cli, path, &err);
     struct msnap_plot plot = msnap_plot_default(&h, kind);
     plot.by = cli_given(cli, "by") ? (int)cli_choice(cli, "by", 0) : MSNAP_PLOT_BY_AUTO;
+    if (kind == MSNAP_PLOT_TIMELINE && (plot.by == MSNAP_PLOT_BY_AUTO || plot.by == MSNAP_BY_CATEGORY)) {
+        if (msnap_steps_build(&h, arena, &steps, &err) || msnap_classify(&h, &steps, rules, arena, &classes, &err))
+            return cli_fail(cli, path, &err);
+        h.classes = &classes;
+        if (plot.by == MSNAP_PLOT_BY_AUTO && is_told_apart(&h))
+            plot.by = MSNAP_BY_CATEGORY;
+    }
     plot.x = (enum msnap_plot_x)cli_choice(cli, "x", MSNAP_PLOT_X_AUTO);
     plot.top = (size_t)cli_int(cli, "top", (int64_t)plot.top);
     plot.width = (float)cli_int(cli, "width", (int64_t)plot.width);
@@ -102,6 +122,7 @@ static int run(struct cli *cli)
     static const struct msnap_device empty = {0}; /* a file of nothing gives a picture of nothing */
     const struct msnap_device *device = NULL;
     struct msnap_snapshot *s;
+    struct rules_file rules;
     struct output out;
 
     int code = window_check(cli);
@@ -114,12 +135,19 @@ static int run(struct cli *cli)
         return cli_usage(cli->command, "%s: pictures end in .svg, .png or .pdf", picture);
     if (cli_given(cli, "scale") && format != PNG)
         return cli_usage(cli->command, "--scale is for PNG; SVG and PDF are sharp at any size");
+    if (format != SVG && !msnap_render_has_cairo())
+        return cli_error(EXIT_MACHINE, picture,
+                         "this memsnap was built without cairo: it draws SVG; name the picture .svg, or build it with cairo");
     code = output_open(cli, &out);
     if (code != EXIT_FINE)
         return code;
-    code = cli_open(cli, path, &s);
-    if (code != EXIT_FINE)
+    code = rules_open(cli, &rules);
+    if (code == EXIT_FINE)
+        code = cli_open(cli, path, &s);
+    if (code != EXIT_FINE) {
+        rules_close(&rules);
         return output_close(cli, &out, code);
+    }
     code = cli_device(cli, path, s, &device);
     if (code == EXIT_FINE && !device) {
         cli_note(cli, "%s has neither events nor segments: the picture is empty", path);
@@ -127,10 +155,11 @@ static int run(struct cli *cli)
     }
     if (code == EXIT_FINE) {
         struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
-        code = arena ? draw(cli, s, device, arena, &out) : cli_error(EXIT_MACHINE, path, "no memory");
+        code = arena ? draw(cli, s, device, &rules.rules, arena, &out) : cli_error(EXIT_MACHINE, path, "no memory");
         msnap_arena_free(arena);
     }
     msnap_snapshot_free(s);
+    rules_close(&rules);
     return output_close(cli, &out, code);
 }
 

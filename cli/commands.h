@@ -8,6 +8,7 @@ extern const struct command command_report;
 extern const struct command command_info;
 extern const struct command command_export;
 extern const struct command command_stats;
+extern const struct command command_peak;
 extern const struct command command_oom;
 extern const struct command command_simulate;
 extern const struct command command_tune;

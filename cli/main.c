@@ -11,6 +11,7 @@
 static const struct command *const commands[] = {
     &command_report,
     &command_info,
+    &command_peak,
     &command_oom,
     &command_frag,
     &command_simulate,

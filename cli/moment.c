@@ -22,9 +22,8 @@ static uint32_t last_oom(const struct msnap_history *h)
     return last;
 }
 
-int moment_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, uint32_t *event)
+static int event_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *word, uint32_t *event)
 {
-    const char *word = cli_given(cli, "at") ? cli_text(cli, "at") : otherwise;
     *event = MSNAP_NO_EVENT;
     if (!strcmp(word, "start"))
         return EXIT_FINE;
@@ -51,6 +50,34 @@ int moment_of(const struct cli *cli, const char *path, const struct msnap_histor
         return cli_error(EXIT_USAGE, path, "--at %s: device %d has %zu events, numbered from 0", word, (int)h->device->device, h->device->n_events);
     *event = (uint32_t)n;
     return EXIT_FINE;
+}
+
+int moment_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, uint32_t *event)
+{
+    return event_of(cli, path, h, cli_given(cli, "at") ? cli_text(cli, "at") : otherwise, event);
+}
+
+int moments_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, size_t max,
+               struct moment moments[MAX_MOMENTS], size_t *n)
+{
+    const char *p = cli_given(cli, "at") ? cli_text(cli, "at") : otherwise;
+    *n = 0;
+    for (;; p++) {
+        const size_t length = strcspn(p, ",");
+        if (*n == max)
+            return cli_usage(cli->command, max == 1 ? "--at takes one moment here" : "--at takes at most %zu moments here", max);
+        struct moment *m = &moments[*n];
+        const size_t kept = length < sizeof m->word - 1 ? length : sizeof m->word - 1;
+        memcpy(m->word, p, kept);
+        m->word[kept] = '\0';
+        const int code = event_of(cli, path, h, m->word, &m->event);
+        if (code != EXIT_FINE)
+            return code;
+        (*n)++;
+        p += length;
+        if (!*p)
+            return EXIT_FINE;
+    }
 }
 
 void put_moment(struct msnap_sink *out, const struct msnap_history *h, const char *word, uint32_t event)

@@ -13,6 +13,14 @@
 
 /* The event that --at names (`otherwise` where it is not given). EXIT_FINE, or prints and returns. */
 int moment_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, uint32_t *event);
+enum { MAX_MOMENTS = 8 };
+struct moment {
+    uint32_t event;
+    char word[24]; /* as given */
+};
+/* Several, separated by commas: at most `max` (up to MAX_MOMENTS). */
+int moments_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, size_t max,
+               struct moment moments[MAX_MOMENTS], size_t *n);
 /* "the peak (event 1,234)" */
 void put_moment(struct msnap_sink *out, const struct msnap_history *h, const char *word, uint32_t event);
 

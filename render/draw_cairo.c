@@ -124,6 +124,8 @@ static enum msnap_status verdict(cairo_status_t status, struct msnap_error *err)
     }
 }
 
+bool msnap_render_has_cairo(void) { return true; }
+
 enum msnap_status msnap_scene_write_png(const struct msnap_scene *scene, double scale, struct msnap_sink *sink,
                                         struct msnap_error *err)
 {
