@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "oom_words.h"
 #include "report.h"
+#include "rules_file.h"
 
 #include <stdlib.h>
 
@@ -9,10 +10,13 @@ enum { USUAL_ROWS = 10 };
 
 static const struct opt options[] = {
     {"top", 'n', OPT_INT, "N", NULL, "rows in each table (default: 10)", 1, 100000},
+    {"explain", 0, OPT_FLAG, NULL, NULL, "list the rules that decided the categories, with their bytes", 0, 0},
+    OPT_RULES,
     OOM_OPTIONS,
     {0}};
 
-static int report(const struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s)
+static int report(const struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s,
+                  const struct msnap_user_rules *rules)
 {
     struct device_facts *facts = calloc(s->n_devices + 1, sizeof *facts);
     const struct msnap_oom_options known = oom_options(cli);
@@ -24,12 +28,13 @@ static int report(const struct cli *cli, struct output *out, const char *path, c
         return cli_error(EXIT_MACHINE, path, "no memory");
     for (size_t i = 0; i < s->n_devices && code == EXIT_FINE; i++)
         if (cli_wants_device(cli, &s->devices[i]) &&
-            facts_build(s, &s->devices[i], &known, &facts[n++], &err) != MSNAP_OK)
+            facts_build(s, &s->devices[i], &known, rules, &facts[n++], &err) != MSNAP_OK)
             code = cli_fail(cli, path, &err);
     if (code == EXIT_FINE && cli_given(cli, "json"))
         code = report_json(out, path, facts, n);
     else if (code == EXIT_FINE)
-        report_text(out, path, s, facts, n, (size_t)cli_int(cli, "top", USUAL_ROWS));
+        report_text(out, path, s, facts, n, (size_t)cli_int(cli, "top", USUAL_ROWS),
+                    cli_given(cli, "explain"));
     for (size_t i = 0; i < n; i++)
         facts_free(&facts[i]);
     free(facts);
@@ -39,12 +44,18 @@ static int report(const struct cli *cli, struct output *out, const char *path, c
 static int run(struct cli *cli)
 {
     const struct msnap_device *device;
+    struct rules_file rules;
     struct output out;
     int worst = EXIT_FINE;
 
     int code = output_open(cli, &out);
     if (code != EXIT_FINE)
         return code;
+    code = rules_open(cli, &rules);
+    if (code != EXIT_FINE) {
+        rules_close(&rules);
+        return output_close(cli, &out, code);
+    }
     for (size_t i = 0; i < cli->n_operands && !out.sink.failed; i++) {
         const char *path = cli->operands[i];
         struct msnap_snapshot *s;
@@ -54,13 +65,14 @@ static int run(struct cli *cli)
             if (i && code == EXIT_FINE && !cli_given(cli, "json"))
                 msnap_puts(&out.sink, "\n");
             if (code == EXIT_FINE)
-                code = report(cli, &out, path, s);
+                code = report(cli, &out, path, s, &rules.rules);
             msnap_snapshot_free(s);
         }
         /* One bad file must not hide the others. */
         if (code > worst)
             worst = code;
     }
+    rules_close(&rules);
     return output_close(cli, &out, worst);
 }
 

@@ -10,7 +10,8 @@ static enum msnap_status no_memory(struct msnap_error *err)
 }
 
 enum msnap_status facts_build(const struct msnap_snapshot *s, const struct msnap_device *device,
-                              const struct msnap_oom_options *known, struct device_facts *out, struct msnap_error *err)
+                              const struct msnap_oom_options *known, const struct msnap_user_rules *rules,
+                              struct device_facts *out, struct msnap_error *err)
 {
     *out = (struct device_facts){.snapshot = s, .device = device};
     out->arena = msnap_arena_new(msnap_mem_default());
@@ -30,6 +31,10 @@ enum msnap_status facts_build(const struct msnap_snapshot *s, const struct msnap
     status = msnap_rank_build(&out->history, peak, MSNAP_BY_STACK, out->arena, &out->stacks, err);
     if (status == MSNAP_OK)
         status = msnap_rank_build(&out->history, peak, MSNAP_BY_LINE, out->arena, &out->lines, err);
+    if (status == MSNAP_OK)
+        status = categories_build(&out->history, rules, out->arena, &out->categories, err);
+    if (status == MSNAP_OK)
+        status = categories_of_stacks(&out->history, &out->stacks, out->arena, &out->categories, err);
     return status;
 }
 

@@ -2,6 +2,8 @@
 #ifndef MEMSNAP_DEVICE_FACTS_H
 #define MEMSNAP_DEVICE_FACTS_H
 
+#include "categories.h"
+
 #include <memsnap/frag.h>
 #include <memsnap/history.h>
 #include <memsnap/oom.h>
@@ -13,6 +15,7 @@ struct device_facts {
     struct msnap_arena *arena; /* owns all of this */
     struct msnap_history history;
     struct msnap_rank stacks, lines; /* what is allocated at the peak */
+    struct category_facts categories;
     size_t n_ooms;
     const struct msnap_oom *ooms;
     struct msnap_frag frag; /* at the OOM that the user asks about, else at the peak */
@@ -20,7 +23,8 @@ struct device_facts {
 
 /* Frees nothing on failure that facts_free would not free: always call it. */
 MSNAP_CHECKED enum msnap_status facts_build(const struct msnap_snapshot *s, const struct msnap_device *device,
-                                            const struct msnap_oom_options *known, struct device_facts *out, struct msnap_error *err);
+                                            const struct msnap_oom_options *known, const struct msnap_user_rules *rules,
+                                            struct device_facts *out, struct msnap_error *err);
 void facts_free(struct device_facts *facts);
 
 /* Reserved and not allocated to anyone: what the allocator keeps, pending frees included. */

@@ -8,6 +8,6 @@
 /* EXIT_FINE, or prints and returns the code. */
 int report_json(struct output *out, const char *path, const struct device_facts *facts, size_t n);
 void report_text(struct output *out, const char *path, const struct msnap_snapshot *s,
-                 const struct device_facts *facts, size_t n, size_t n_rows);
+                 const struct device_facts *facts, size_t n, size_t n_rows, bool explain);
 
 #endif

@@ -47,7 +47,8 @@ static void add_stacks(struct json *j, cJSON *peak, const struct device_facts *f
         cJSON *item = json_object(j, list, NULL);
         json_u64(j, item, "bytes", row->bytes);
         json_u64(j, item, "count", row->count);
-        json_null(j, item, "category");
+        const char *category = f->categories.classes.names[f->categories.of_stack[i]];
+        json_text(j, item, "category", category, strlen(category));
         add_place(j, item, f->snapshot, msnap_stack_user_frame(f->snapshot, row->key));
         json_u64(j, item, "stack", row->key);
     }
@@ -71,7 +72,7 @@ static void add_peak(struct json *j, cJSON *device, const struct device_facts *f
         json_u64(j, peak, "context_bytes", oom->outside_bytes);
     else
         json_null(j, peak, "context_bytes");
-    json_null(j, peak, "categories");
+    categories_json(j, peak, f);
     add_stacks(j, peak, f);
 }
 
@@ -107,7 +108,7 @@ static void add_device(struct json *j, cJSON *devices, const struct device_facts
     json_u64(j, d, "peak_reserved_bytes", f->history.peak_reserved);
     add_totals(j, d, "start", &f->history.start);
     add_totals(j, d, "end", &f->history.end);
-    json_array(j, d, "steps");
+    steps_json(j, d, f);
     add_ooms(j, d, f);
     add_frag_json(j, json_object(j, d, "fragmentation"), &f->history, &f->frag, 10);
     json_array(j, d, "leaks");

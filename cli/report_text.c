@@ -238,7 +238,7 @@ static void put_ooms(struct output *out, const struct device_facts *f)
         put_oom(out, &f->history, &f->ooms[i]);
 }
 
-static void put_device_report(struct output *out, const struct device_facts *f, size_t n_rows)
+static void put_device_report(struct output *out, const struct device_facts *f, size_t n_rows, bool explain)
 {
     struct msnap_sink *t = &out->sink;
 
@@ -253,21 +253,26 @@ static void put_device_report(struct output *out, const struct device_facts *f, 
     put_peak(out, f);
     put_ooms(out, f);
     if (f->stacks.n) {
+        categories_put(out, f);
+        if (explain)
+            categories_explain(out, f);
         put_title(out, f->device->n_events ? "What was allocated at the peak, by call stack"
                                            : "What is allocated, by call stack");
         put_table(out, f, &f->stacks, MSNAP_BY_STACK, n_rows);
         put_title(out, "The same by source line");
         put_table(out, f, &f->lines, MSNAP_BY_LINE, n_rows);
     }
+    if (f->device->n_events)
+        steps_put(out, f);
     put_reserved(out, f);
 }
 
 void report_text(struct output *out, const char *path, const struct msnap_snapshot *s,
-                 const struct device_facts *facts, size_t n, size_t n_rows)
+                 const struct device_facts *facts, size_t n, size_t n_rows, bool explain)
 {
     put_file(out, path, s);
     for (size_t i = 0; i < n; i++)
-        put_device_report(out, &facts[i], n_rows);
+        put_device_report(out, &facts[i], n_rows, explain);
     if (!n)
         msnap_puts(&out->sink,
                    "\nNo device has events or segments: nothing was recorded, and nothing was in use.\n"

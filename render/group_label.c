@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <memsnap/classify.h>
+
 #include "plot.h"
 
 enum { TITLE_FRAMES = 14 };
@@ -102,6 +104,8 @@ const char *msnap_group_label(struct msnap_scene *scene, const struct msnap_hist
             return "default pool";
         return msnap_scene_format(scene, "private pool (%" PRId64 ", %" PRId64 ")", s->pools.first[row->key],
                                   s->pools.second[row->key]);
+    case MSNAP_BY_CATEGORY:
+        return msnap_scene_format(scene, "%s", h->classes->names[row->key]);
     case MSNAP_N_GROUP_BY:
         break;
     }
@@ -120,7 +124,7 @@ const char *msnap_group_title(struct msnap_scene *scene, const struct msnap_hist
     else
         text = msnap_scene_format(scene, "%s\n%s at the peak, %" PRIu64 " allocation%s", text,
                                   msnap_format_bytes(size, bytes), row->count, row->count == 1 ? "" : "s");
-    if (row->stack <= MSNAP_STACK_EMPTY || by == MSNAP_BY_STREAM || by == MSNAP_BY_POOL)
+    if (row->stack <= MSNAP_STACK_EMPTY || by == MSNAP_BY_STREAM || by == MSNAP_BY_POOL || by == MSNAP_BY_CATEGORY)
         return text;
     text = msnap_scene_format(scene, "%s\n%s", text, by == MSNAP_BY_STACK ? "stack:" : "stack of the largest:");
     size_t n = 0;

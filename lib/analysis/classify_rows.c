@@ -15,7 +15,7 @@ static uint32_t end_of_step(const struct evidence *e, uint32_t event)
     size_t lo = 0, hi = e->optimizer_steps.n;
     while (lo < hi) { /* the first span that ends at the event or after */
         const size_t mid = lo + (hi - lo) / 2;
-        if (v[mid].last == UINT32_MAX || v[mid].last < event)
+        if (v[mid].last < event)
             lo = mid + 1;
         else
             hi = mid;

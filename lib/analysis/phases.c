@@ -103,7 +103,7 @@ bool msnap_frees_have_stacks(const struct msnap_history *h)
         n++;
         n_same += stack[a->alloc_event[r]] == stack[a->request_event[r]];
     }
-    return n && n_same < n - n / 50;
+    return !n || n_same < n - n / 50;
 }
 
 static bool by_stacks(const struct msnap_history *h, struct msnap_arena *arena, struct msnap_steps *out, size_t *n_known)
@@ -176,8 +176,10 @@ bool msnap_phase_spans(const struct msnap_history *h, const char *prefix, struct
             k--;
         if (!k)
             continue;
-        spans[n++] = (struct phase_span){event_at(h, a->time_us[open[k - 1]]), event_at(h, a->time_us[i] + 1) - 1, name};
         depth = k - 1;
+        const uint32_t end = event_at(h, a->time_us[i] + 1);
+        if (end) /* else it lies before the recording */
+            spans[n++] = (struct phase_span){event_at(h, a->time_us[open[k - 1]]), end - 1, name};
     }
     *out = (struct phase_spans){n, spans};
     return true;

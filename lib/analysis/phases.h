@@ -8,7 +8,7 @@
 
 /* Time spans of Optimizer.step (and what else PyTorch annotates), as events. */
 struct phase_span {
-    uint32_t first, last; /* events; last < first: the span is empty and lies before `first` */
+    uint32_t first, last; /* events; last is first - 1 where nothing happened within */
     uint32_t name;        /* string id */
 };
 struct phase_spans {

@@ -27,7 +27,7 @@ static bool lies_in(const struct phase_spans *s, uint32_t event)
     size_t lo = 0, hi = s->n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (s->spans[mid].last == UINT32_MAX || s->spans[mid].last < event)
+        if (s->spans[mid].last < event)
             lo = mid + 1;
         else
             hi = mid;
@@ -46,7 +46,7 @@ static bool cut(struct bare *b, struct msnap_arena *arena)
         if (end < at)
             continue; /* within another */
         b->stretches[b->n++] = (struct stretch){at, end, MSNAP_NO_EVENT};
-        at = k < b->all.n && b->all.spans[k].last != UINT32_MAX && b->all.spans[k].last + 1 > end ? b->all.spans[k].last + 1 : end;
+        at = k < b->all.n && b->all.spans[k].last + 1 > end ? b->all.spans[k].last + 1 : end;
     }
     return true;
 }

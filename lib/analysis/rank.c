@@ -1,4 +1,5 @@
-/* rank.c -- what is allocated at a moment, by stack, line, stream or pool. */
+/* rank.c -- what is allocated at a moment, by stack, line, stream, pool or category. */
+#include <memsnap/classify.h>
 #include <memsnap/rank.h>
 
 #include "base/arena.h"
@@ -27,6 +28,7 @@ static bool keys_init(struct keys *k, const struct msnap_history *h, enum msnap_
         return k->frame != NULL;
     case MSNAP_BY_STREAM: k->n = s->streams.n; break;
     case MSNAP_BY_POOL: k->n = s->pools.n; break;
+    case MSNAP_BY_CATEGORY: k->n = h->classes->n_categories; break;
     case MSNAP_N_GROUP_BY: return false;
     }
     return true;
@@ -44,6 +46,7 @@ static uint32_t key_of(struct keys *k, size_t row)
     }
     case MSNAP_BY_STREAM: return msnap_alloc_stream(k->h, row);
     case MSNAP_BY_POOL: return msnap_alloc_pool(k->h, row);
+    case MSNAP_BY_CATEGORY: return k->h->classes->category[row];
     case MSNAP_N_GROUP_BY: break;
     }
     return 0;
@@ -81,6 +84,8 @@ enum msnap_status msnap_rank_build(const struct msnap_history *h, uint32_t event
                                    struct msnap_rank *out, struct msnap_error *err)
 {
     struct keys k;
+    if (by == MSNAP_BY_CATEGORY && !h->classes)
+        return msnap_fail(err, MSNAP_EUSAGE, "grouping by category needs the categories");
     if (!keys_init(&k, h, by, arena))
         return by == MSNAP_N_GROUP_BY ? msnap_fail(err, MSNAP_EUSAGE, "no such grouping") : no_memory(err);
     uint32_t *index = MSNAP_NEW(arena, uint32_t, k.n); /* row + 1 */
@@ -122,11 +127,33 @@ enum msnap_status msnap_rank_build(const struct msnap_history *h, uint32_t event
     return MSNAP_OK;
 }
 
+/* Every category has its number, whatever it holds. */
+static enum msnap_status categories_in_order(const struct msnap_history *h, uint32_t event, struct msnap_arena *arena,
+                                             struct msnap_grouping *out, struct msnap_error *err)
+{
+    struct msnap_rank rank;
+    const size_t n = h->classes->n_categories;
+    struct msnap_rank_row *rows = MSNAP_NEW(arena, struct msnap_rank_row, n);
+    if (!rows)
+        return no_memory(err);
+    enum msnap_status st = msnap_rank_build(h, event, MSNAP_BY_CATEGORY, arena, &rank, err);
+    if (st != MSNAP_OK)
+        return st;
+    for (size_t i = 0; i < n; i++)
+        rows[i].key = (uint32_t)i;
+    for (size_t i = 0; i < rank.n; i++)
+        rows[rank.rows[i].key] = rank.rows[i];
+    *out = (struct msnap_grouping){n, h->classes->category, rows, false};
+    return MSNAP_OK;
+}
+
 enum msnap_status msnap_grouping_build(const struct msnap_history *h, uint32_t event, enum msnap_group_by by, size_t max_groups,
                                        struct msnap_arena *arena, struct msnap_grouping *out, struct msnap_error *err)
 {
     struct msnap_rank rank;
     struct keys k;
+    if (by == MSNAP_BY_CATEGORY && h->classes && h->classes->n_categories <= max_groups)
+        return categories_in_order(h, event, arena, out, err);
     if (max_groups < 1 || max_groups > 255)
         return msnap_fail(err, MSNAP_EUSAGE, "a picture has 1 to 255 groups, not %zu", max_groups);
     enum msnap_status st = msnap_rank_build(h, event, by, arena, &rank, err);

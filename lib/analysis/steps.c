@@ -210,13 +210,13 @@ static enum msnap_status steps_of(const struct msnap_history *h, const struct ma
         uint32_t last = m->v[i].last;
         if (spans)
             next = m->v[i].first > next ? m->v[i].first : next;
-        else if (out->by != MSNAP_STEPS_BY_FORWARD && last + 1 < n_events && last + 1 > 0) {
+        else if (out->by != MSNAP_STEPS_BY_FORWARD && last + 1 < n_events && out->n_phases) {
             /* Gradients that are dropped right after belong to it. */
             const struct msnap_phase *p = &out->phases[msnap_phase_at(out, last + 1)];
             if (p->kind == MSNAP_PHASE_OPTIMIZER && p->first <= last + 1)
                 last = p->last;
         }
-        if (last == UINT32_MAX || last < next || last >= n_events)
+        if (last < next || last >= n_events)
             continue;
         steps[n] = (struct msnap_step){.number = out->by == MSNAP_STEPS_BY_PROFILER ? number_in(h->snapshot, m->v[i].key, i) : n + 1,
                                        .first = next, .last = last};

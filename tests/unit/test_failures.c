@@ -1,6 +1,7 @@
 /* test_failures.c -- every allocation fails in turn; each time it is said, and nothing is kept. */
 #include "support/check.h"
 
+#include <memsnap/classify.h>
 #include <memsnap/rank.h>
 
 /* Reads and analyses one file on an allocator that grants `grants` pieces. */
@@ -20,7 +21,15 @@ static enum msnap_status whole_run(struct counting *c, const char *path, const v
         struct msnap_history h;
         struct msnap_rank r;
         struct msnap_grouping g;
+        struct msnap_steps steps;
+        struct msnap_classes classes;
         status = msnap_history_build(s, &s->devices[d], MSNAP_WITH_SERIES, arena, &h, err);
+        if (status == MSNAP_OK)
+            status = msnap_steps_build(&h, arena, &steps, err);
+        if (status == MSNAP_OK)
+            status = msnap_classify(&h, &steps, NULL, arena, &classes, err);
+        if (status == MSNAP_OK)
+            h.classes = &classes;
         for (int by = 0; by < MSNAP_N_GROUP_BY && status == MSNAP_OK; by++)
             status = msnap_rank_build(&h, h.peak.event, (enum msnap_group_by)by, arena, &r, err);
         if (status == MSNAP_OK)

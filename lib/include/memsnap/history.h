@@ -62,6 +62,8 @@ struct msnap_history {
     struct msnap_allocs allocs;
     /* After each event of the device's trace; NULL unless asked for. */
     const uint64_t *allocated, *active, *reserved, *requested;
+    /* NULL; whoever classifies may point it to the result, and MSNAP_BY_CATEGORY groups by that. */
+    const struct msnap_classes *classes;
     /* Faults met on the way: the file against itself (see check.h for their names). */
     uint64_t n_faults;
     const struct msnap_start *start_state; /* private: for running the books again */

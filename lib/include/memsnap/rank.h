@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-enum msnap_group_by { MSNAP_BY_STACK, MSNAP_BY_LINE, MSNAP_BY_STREAM, MSNAP_BY_POOL, MSNAP_N_GROUP_BY };
+/* By category: the history's `classes` must be set. */
+enum msnap_group_by { MSNAP_BY_STACK, MSNAP_BY_LINE, MSNAP_BY_STREAM, MSNAP_BY_POOL, MSNAP_BY_CATEGORY, MSNAP_N_GROUP_BY };
 
 struct msnap_rank_row {
     uint64_t bytes;  /* whole blocks */
     uint64_t count;  /* allocations */
-    uint32_t key;    /* stack id, user frame id (0: no user frame), stream id or pool id */
+    uint32_t key;    /* stack id, user frame id (0: no user frame), stream id, pool id or category */
     uint32_t stack;  /* the stack of the group's largest allocation */
 };
 
@@ -30,7 +31,8 @@ msnap_rank_build(const struct msnap_history *h, uint32_t event, enum msnap_group
                  struct msnap_arena *arena, struct msnap_rank *out, struct msnap_error *err);
 
 /* One group key for each allocation row (the same keys as above, dense group numbers), so that
- * a picture can colour every allocation: groups are numbered by bytes at `event`, largest first;
+ * a picture can colour every allocation: groups are numbered by bytes at `event`, largest first
+ * (categories in their own order, those included that hold nothing at `event`);
  * those beyond `max_groups - 1` share the last number. `group_of` has allocs.n entries. */
 struct msnap_grouping {
     size_t n_groups;
