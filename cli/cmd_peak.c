@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "group_words.h"
 #include "moment.h"
+#include "rules_file.h"
 
 #include "figures.h"
 #include "term.h"
@@ -16,11 +17,14 @@ static const struct opt options[] = {
      .help = "what a row gathers (default: line where your code is in\nthe stacks, else stack)"},
     {.name = "top", .letter = 'n', .kind = OPT_INT, .arg = "N", .min = 1, .max = 1000000,
      .help = "rows shown one by one (default: 20; with --json all)"},
+    OPT_RULES,
     {0}};
 
 /* What is held at the moment, and how it is grouped. */
 struct picture {
     struct msnap_history h;
+    struct msnap_steps steps;
+    struct msnap_classes classes;
     struct msnap_totals totals;
     uint32_t event;
     enum msnap_group_by by;
@@ -46,7 +50,7 @@ static bool has_user_code(const struct msnap_rank *lines)
 }
 
 static int look(struct cli *cli, const char *path, const struct msnap_snapshot *s, const struct msnap_device *device,
-                struct msnap_arena *arena, size_t top, struct picture *p)
+                const struct msnap_user_rules *rules, struct msnap_arena *arena, size_t top, struct picture *p)
 {
     struct msnap_error err = {0};
     if (msnap_history_build(s, device, MSNAP_WITH_SERIES, arena, &p->h, &err) != MSNAP_OK)
@@ -56,6 +60,11 @@ static int look(struct cli *cli, const char *path, const struct msnap_snapshot *
         return code;
     p->totals = totals_at(&p->h, p->event);
     p->by = (enum msnap_group_by)cli_choice(cli, "by", MSNAP_BY_LINE);
+    if (p->by == MSNAP_BY_CATEGORY) {
+        if (msnap_steps_build(&p->h, arena, &p->steps, &err) || msnap_classify(&p->h, &p->steps, rules, arena, &p->classes, &err))
+            return cli_fail(cli, path, &err);
+        p->h.classes = &p->classes;
+    }
     if (msnap_rank_build(&p->h, p->event, p->by, arena, &p->rank, &err) != MSNAP_OK)
         return cli_fail(cli, path, &err);
     if (!cli_given(cli, "by") && p->rank.n && !has_user_code(&p->rank)) {
@@ -88,7 +97,6 @@ static void put_sum(struct msnap_sink *t, const char *label, uint64_t bytes, con
 static void put_text(struct cli *cli, struct output *out, const struct picture *p)
 {
     struct msnap_sink *t = &out->sink;
-    const struct msnap_snapshot *s = p->h.snapshot;
     const struct msnap_totals *m = &p->totals;
     char number[32];
     put_device(t, p->h.device);
@@ -115,7 +123,7 @@ static void put_text(struct cli *cli, struct output *out, const struct picture *
     for (size_t i = 0; i < p->shown; i++) {
         const struct msnap_rank_row *row = &p->rank.rows[i];
         put_row(t, row->bytes, p->rank.total_bytes, row->count);
-        group_put(t, s, p->by, row, width);
+        group_put(t, &p->h, p->by, row, width);
         msnap_puts(t, "\n");
         count += row->count;
     }
@@ -152,7 +160,7 @@ static void add_json(struct json *j, cJSON *devices, const struct picture *p)
         cJSON *row = json_object(j, rows, NULL);
         json_u64(j, row, "bytes", p->rank.rows[i].bytes);
         json_u64(j, row, "count", p->rank.rows[i].count);
-        group_add_json(j, row, p->h.snapshot, p->by, &p->rank.rows[i]);
+        group_add_json(j, row, &p->h, p->by, &p->rank.rows[i]);
     }
     if (p->rank.n > p->shown) {
         cJSON *row = json_object(j, rows, NULL);
@@ -162,7 +170,8 @@ static void add_json(struct json *j, cJSON *devices, const struct picture *p)
     }
 }
 
-static int print(struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s)
+static int print(struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s,
+                 const struct msnap_user_rules *rules)
 {
     const bool as_json = cli_given(cli, "json");
     const size_t top = (size_t)cli_int(cli, "top", as_json ? INT64_MAX : USUAL_ROWS);
@@ -180,7 +189,7 @@ static int print(struct cli *cli, struct output *out, const char *path, const st
         if (!cli_wants_device(cli, &s->devices[i]))
             continue;
         struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
-        code = arena ? look(cli, path, s, &s->devices[i], arena, top, &p) : cli_error(EXIT_MACHINE, path, "no memory");
+        code = arena ? look(cli, path, s, &s->devices[i], rules, arena, top, &p) : cli_error(EXIT_MACHINE, path, "no memory");
         if (code == EXIT_FINE && as_json) {
             add_json(&j, devices, &p);
         } else if (code == EXIT_FINE) {
@@ -203,26 +212,32 @@ static int run(struct cli *cli)
     const char *path = cli->operands[0];
     const struct msnap_device *device;
     struct msnap_snapshot *s;
+    struct rules_file rules;
     struct output out;
     int code = output_open(cli, &out);
     if (code != EXIT_FINE)
         return code;
-    code = cli_open(cli, path, &s);
-    if (code != EXIT_FINE)
+    code = rules_open(cli, &rules);
+    if (code == EXIT_FINE)
+        code = cli_open(cli, path, &s);
+    if (code != EXIT_FINE) {
+        rules_close(&rules);
         return output_close(cli, &out, code);
+    }
     code = cli_given(cli, "device") ? cli_device(cli, path, s, &device) : EXIT_FINE;
     if (code == EXIT_FINE)
-        code = print(cli, &out, path, s);
+        code = print(cli, &out, path, s, &rules.rules);
     msnap_snapshot_free(s);
+    rules_close(&rules);
     return output_close(cli, &out, code);
 }
 
 const struct command command_peak = {
     .name = "peak",
-    .summary = "What is allocated at the peak or another moment, by line, stack, stream or pool",
+    .summary = "What is allocated at the peak or another moment, by line, stack, category, stream or pool",
     .operands = "FILE",
     .about = "The moment of the highest allocated bytes, or the one that --at names, and who holds them: one row\n"
-             "for each line of your code, call stack, stream or memory pool. Rows add up to the allocated\n"
+             "for each line of your code, call stack, category, stream or memory pool. Rows add up to the allocated\n"
              "bytes exactly; those beyond --top are one last row. The peak is the earliest of equals.\n",
     .examples = "  memsnap peak run.pickle\n"
                 "  memsnap peak --at oom --by stack --top 40 run.pickle\n",

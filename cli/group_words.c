@@ -1,13 +1,17 @@
-/* group_words.c -- groups of allocations in words: their stack, line, stream or pool. */
+/* group_words.c -- groups of allocations in words: their stack, line, stream, pool or category. */
 #include "group_words.h"
 
 #include "place.h"
 #include "text_buffer.h"
 
+#include <memsnap/classify.h>
+
 #include <inttypes.h>
+#include <string.h>
 
 const char *const group_words[MSNAP_N_GROUP_BY + 1] = {
-    [MSNAP_BY_STACK] = "stack", [MSNAP_BY_LINE] = "line", [MSNAP_BY_STREAM] = "stream", [MSNAP_BY_POOL] = "pool"};
+    [MSNAP_BY_STACK] = "stack", [MSNAP_BY_LINE] = "line", [MSNAP_BY_STREAM] = "stream", [MSNAP_BY_POOL] = "pool",
+    [MSNAP_BY_CATEGORY] = "category"};
 
 static void put_pool(struct msnap_sink *out, const struct msnap_snapshot *s, uint32_t pool)
 {
@@ -19,10 +23,13 @@ static void put_pool(struct msnap_sink *out, const struct msnap_snapshot *s, uin
         msnap_putf(out, "private pool (%" PRId64 ", %" PRId64 ")", s->pools.first[pool], s->pools.second[pool]);
 }
 
-void group_put(struct msnap_sink *out, const struct msnap_snapshot *s, enum msnap_group_by by,
+void group_put(struct msnap_sink *out, const struct msnap_history *h, enum msnap_group_by by,
                const struct msnap_rank_row *row, size_t width)
 {
-    if (by == MSNAP_BY_LINE)
+    const struct msnap_snapshot *s = h->snapshot;
+    if (by == MSNAP_BY_CATEGORY)
+        msnap_put_terminal(out, h->classes->names[row->key], strlen(h->classes->names[row->key]));
+    else if (by == MSNAP_BY_LINE)
         place_put_frame(out, s, row->key, width);
     else if (by == MSNAP_BY_STACK)
         place_put_stack(out, s, row->key, width);
@@ -33,7 +40,7 @@ void group_put(struct msnap_sink *out, const struct msnap_snapshot *s, enum msna
     else if (by == MSNAP_BY_STREAM)
         msnap_puts(out, "(the file names no stream)");
     else
-        msnap_putf(out, "%s %" PRIu32, group_words[by], row->key);
+        msnap_putf(out, "group %" PRIu32, row->key);
 }
 
 static void add_frame(struct json *j, cJSON *to, const struct msnap_snapshot *s, uint32_t frame)
@@ -45,10 +52,13 @@ static void add_frame(struct json *j, cJSON *to, const struct msnap_snapshot *s,
     text_buffer_free(&text);
 }
 
-void group_add_json(struct json *j, cJSON *to, const struct msnap_snapshot *s, enum msnap_group_by by,
+void group_add_json(struct json *j, cJSON *to, const struct msnap_history *h, enum msnap_group_by by,
                     const struct msnap_rank_row *row)
 {
-    if (by == MSNAP_BY_STACK || by == MSNAP_BY_LINE) {
+    const struct msnap_snapshot *s = h->snapshot;
+    if (by == MSNAP_BY_CATEGORY)
+        json_text(j, to, "category", h->classes->names[row->key], strlen(h->classes->names[row->key]));
+    else if (by == MSNAP_BY_STACK || by == MSNAP_BY_LINE) {
         add_frame(j, to, s, by == MSNAP_BY_LINE ? row->key : msnap_stack_user_frame(s, row->key));
         json_u64(j, to, "stack", row->stack);
     } else if (by == MSNAP_BY_STREAM) {

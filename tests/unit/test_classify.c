@@ -1,0 +1,230 @@
+/* test_classify.c -- one fact a test: what evidence makes a block what it is called. */
+#include "support/loop.h"
+
+#define assert_is(l, block, category, rule)                   \
+    do {                                                      \
+        assert_string_equal(loop_category(l, block), category); \
+        assert_string_equal(loop_rule(l, block), rule);       \
+    } while (0)
+
+/* One step of a small model: weights w and v, batch x, activation h, gradients g and d. */
+#define SET_UP "W+w40 W+v10 "
+#define STEP "U+x3 F+h5 F+t7 F-t L+l1 A+s1 B+d10 B+a6 B+g40 B-h B-a A-s "
+
+static void a_whole_step(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP STEP "O+m40 O+n10 O+u40 O-u Z-g Z-d U-x U-l " STEP "O+u40 O-u Z-g Z-d", NULL, NULL);
+    assert_is(l, 'w', "weight", "module_parameters");
+    assert_is(l, 'x', "input", "made_before_forward");
+    assert_is(l, 'h', "activation", "held_for_backward");
+    assert_is(l, 't', "temporary", "forward_scratch");
+    assert_is(l, 'l', "activation", "held_for_backward");
+    assert_is(l, 'a', "temporary", "backward_scratch");
+    assert_is(l, 'g', "gradient", "dropped_by_zero_grad");
+    assert_is(l, 'm', "optimizer_state", "optimizer_keeps");
+    assert_is(l, 'u', "temporary", "optimizer_scratch");
+    free(l);
+}
+
+static void what_a_backward_pass_leaves_is_a_gradient(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP STEP "U-x " STEP, NULL, NULL);
+    assert_is(l, 'g', "gradient", "outlives_backward");
+    free(l);
+}
+
+static void a_size_that_no_parameter_has_is_no_gradient(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 A+s1 B+d10 B+g40 B+q17 B-h A-s Z-g Z-d U+y3 F+k5", NULL, NULL);
+    assert_is(l, 'q', "activation", "gradient_of_activation");
+    free(l);
+}
+
+static void what_a_later_backward_frees_is_of_second_order(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 A+s1 B+q40 A-s L+l1 A+r1 B-q B+g40 B-h A-r Z-g", NULL, NULL);
+    assert_is(l, 'q', "activation", "second_order");
+    free(l);
+}
+
+static void zero_grad_within_a_backward_pass_drops_gradients(void **state)
+{
+    /* Optimizer steps in hooks: no gradient outlives the pass. */
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 A+s1 B+g40 Z-g B+d10 Z-d B-h A-s", NULL, NULL);
+    assert_is(l, 'g', "gradient", "dropped_by_zero_grad");
+    free(l);
+}
+
+static void checkpointing_makes_activations_again(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 A+s1 R+r9 R+t8 R-t B+g40 B-r B-h A-s Z-g", NULL, NULL);
+    assert_is(l, 'r', "activation", "recomputed");
+    assert_is(l, 't', "temporary", "forward_scratch");
+    free(l);
+}
+
+static void a_forward_pass_alone_keeps_nothing_but_what_outlives_it(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 F+o6 F-h U+y3 U-x F+h5 F+p6 F-h U-o U-y", NULL, NULL);
+    assert_is(l, 'h', "temporary", "forward_scratch");
+    assert_is(l, 'o', "activation", "kept_between_calls");
+    free(l);
+}
+
+static void a_cache_of_keys_is_kept(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 K+k5 F+h4 F-h U+y3 F+q4 F-q K+c5 K-k", NULL, NULL);
+    assert_is(l, 'k', "activation", "key_value_cache");
+    free(l);
+}
+
+static void a_loader_moves_input(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "D+x3 D+y2 D-y F+h5 U-x", NULL, NULL);
+    assert_is(l, 'x', "input", "batch_loader");
+    assert_is(l, 'y', "temporary", "user_scratch");
+    free(l);
+}
+
+static void copies_of_all_parameters_are_weights(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "V+e40 V+f10 U+n10 " STEP "O+u1 O-u Z-g Z-d", NULL, NULL);
+    assert_is(l, 'e', "weight", "copies_of_parameters");
+    assert_is(l, 'n', "input", "made_before_forward"); /* one size alone may be chance */
+    free(l);
+}
+
+static void a_deep_copy_of_a_model_is_a_weight(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "Y+e40 Y+f10 " STEP, NULL, NULL);
+    assert_is(l, 'e', "weight", "copies_of_parameters");
+    free(l);
+}
+
+static void a_tensor_with_a_gradient_is_a_weight(void **state)
+{
+    /* No module made it: only the gradients of its size tell. */
+    struct loop *l = loop_classified(*state, "V+w40 U+x3 F+h5 A+s1 B+g40 B-h A-s O+u1 O-u Z-g U+y3 F+h5 A+s1 B+g40 B-h A-s O+u1 O-u Z-g", NULL, NULL);
+    assert_is(l, 'w', "weight", "has_a_gradient");
+    free(l);
+}
+
+static void ddp_makes_buckets(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "C+b50 " STEP, NULL, NULL);
+    assert_is(l, 'b', "communication", "buckets");
+    free(l);
+}
+
+static void buckets_hold_the_gradients_where_nothing_else_does(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "C+b50 U+x3 F+h5 A+s1 B+a6 B-h B-a A-s", NULL, NULL);
+    assert_is(l, 'b', "gradient", "bucket_view");
+    free(l);
+}
+
+static void shards_by_when_they_are_made(void **state)
+{
+    struct loop *l = loop_classified(*state, "S+w40 U+x3 F+h5 S+p80 F+k5 S-p A+s1 B+a6 T+q80 T-q T+g40 B-h B-k B-a A-s Z-g", NULL, NULL);
+    assert_is(l, 'w', "weight", "sharded_parameters");
+    assert_is(l, 'q', "communication", "gathered_shards");
+    assert_is(l, 'g', "gradient", "reduced_shard");
+    free(l);
+}
+
+static void cublas_keeps_a_workspace(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 F+c16640 A+s1 B+d10 B+k16640 B+g40 B-h A-s", NULL, NULL);
+    assert_is(l, 'c', "workspace", "matmul_scratch");
+    assert_is(l, 'k', "workspace", "matmul_scratch");
+    free(l);
+}
+
+static void tuning_is_temporary_however_long(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 M+m500 F+k5 M-m A+s1 B+g40 B-h B-k A-s", NULL, NULL);
+    assert_is(l, 'm', "temporary", "compile_scratch");
+    free(l);
+}
+
+static void without_stacks_annotations_and_lives_tell(void **state)
+{
+    /* weights w v; input x; activation h; gradient of the loss s; gradients g d; state m n. */
+    static const struct loop_note notes[] = {{"Optimizer.step#Adam.step", 11, 14}, {"Optimizer.zero_grad#Adam.zero_grad", 15, 16},
+        {"Optimizer.step#Adam.step", 27, 28}, {"Optimizer.zero_grad#Adam.zero_grad", 29, 30}, {NULL, 0, 0}};
+    struct loop *l = loop_classified(*state,
+        "N+w4000 N+v1000 N+x300 N+h500 N+t70 N-t N+s0 N+g4000 N+d1000 N-h N-s "
+        "N+m4000 N+n1000 N+u50 N-u N-g N-d "
+        "N+y300 N-x N+h500 N+t70 N-t N+s0 N+d1000 N+g4000 N-h N-s N+u50 N-u N-g N-d", notes, NULL);
+    assert_true(l->steps.annotated_only);
+    assert_is(l, 'w', "weight", "there_before_the_steps");
+    assert_is(l, 'x', "input", "made_before_forward");
+    assert_is(l, 'h', "activation", "held_for_backward");
+    assert_is(l, 't', "temporary", "forward_scratch");
+    assert_string_equal(loop_category(l, 'g'), "gradient");
+    assert_is(l, 'm', "optimizer_state", "optimizer_keeps");
+    assert_is(l, 'u', "temporary", "optimizer_scratch");
+    free(l);
+}
+
+static void nothing_known_is_unknown(void **state)
+{
+    struct loop *l = loop_classified(*state, "N+w4000 N+x300", NULL, NULL);
+    assert_is(l, 'w', "unknown", "no_evidence");
+    free(l);
+}
+
+static bool is_line_12(void *ctx, const char *frame, size_t n)
+{
+    (void)ctx;
+    return n == strlen("/home/ada/train.py:12:main") && memcmp(frame, "/home/ada/train.py:12:main", n) == 0;
+}
+
+static void the_users_rules_come_first(void **state)
+{
+    static const struct msnap_user_rule rule[] = {{"the loss", "loss", NULL, is_line_12}};
+    const struct msnap_user_rules user = {1, rule};
+    struct loop *l = loop_classified(*state, SET_UP STEP, NULL, &user);
+    assert_is(l, 'l', "loss", "the loss");
+    assert_is(l, 'w', "weight", "module_parameters");
+    assert_int_equal(l->classes.n_categories, MSNAP_N_CATEGORIES + 1);
+    free(l);
+}
+
+static void too_many_rules_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    static struct msnap_user_rule rules[MSNAP_MAX_USER_RULES + 1];
+    const struct msnap_user_rules user = {MSNAP_MAX_USER_RULES + 1, rules};
+    struct loop *l = loop_history(SET_UP, NULL);
+    assert_int_equal(msnap_steps_build(&l->h, f->arena, &l->steps, &f->err), MSNAP_OK);
+    assert_int_equal(msnap_classify(&l->h, &l->steps, &user, f->arena, &l->classes, &f->err), MSNAP_EUSAGE);
+    free(l);
+}
+
+static void categories_add_up_to_the_moment(void **state)
+{
+    uint64_t bytes[MSNAP_N_CATEGORIES], sum = 0;
+    struct loop *l = loop_classified(*state, SET_UP STEP "O+m40", NULL, NULL);
+    msnap_classes_sum(&l->h, &l->classes, l->h.peak.event, bytes);
+    for (size_t i = 0; i < MSNAP_N_CATEGORIES; i++)
+        sum += bytes[i];
+    assert_int_equal(sum, l->h.peak.totals.allocated);
+    assert_int_equal(bytes[MSNAP_WEIGHT], 50 * 512);
+    free(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_whole_step), TEST(what_a_backward_pass_leaves_is_a_gradient), TEST(a_size_that_no_parameter_has_is_no_gradient),
+        TEST(what_a_later_backward_frees_is_of_second_order), TEST(zero_grad_within_a_backward_pass_drops_gradients),
+        TEST(checkpointing_makes_activations_again), TEST(a_forward_pass_alone_keeps_nothing_but_what_outlives_it),
+        TEST(a_cache_of_keys_is_kept), TEST(a_loader_moves_input), TEST(copies_of_all_parameters_are_weights),
+        TEST(a_deep_copy_of_a_model_is_a_weight), TEST(a_tensor_with_a_gradient_is_a_weight), TEST(ddp_makes_buckets),
+        TEST(buckets_hold_the_gradients_where_nothing_else_does), TEST(shards_by_when_they_are_made), TEST(cublas_keeps_a_workspace),
+        TEST(tuning_is_temporary_however_long), TEST(without_stacks_annotations_and_lives_tell), TEST(nothing_known_is_unknown),
+        TEST(the_users_rules_come_first), TEST(too_many_rules_are_refused), TEST(categories_add_up_to_the_moment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
