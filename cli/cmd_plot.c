@@ -1,5 +1,6 @@
-/* cmd_plot.c -- `memsnap plot`: memory over time as a picture. */
+/* cmd_plot.c -- `memsnap plot`: memory over time or at a moment as a picture. */
 #include "commands.h"
+#include "moment.h"
 #include "rules_file.h"
 #include "window.h"
 
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-static const char *const kind_words[] = {"timeline", "reserved", NULL}; /* in the order of enum msnap_plot_kind */
+static const char *const kind_words[] = {"timeline", "reserved", "segments", "flame", NULL}; /* in the order of enum msnap_plot_kind */
 static const char *const by_words[] = {"stack", "line", "stream", "pool", "category", NULL}; /* of enum msnap_group_by */
 static const char *const x_words[] = {"auto", "events", "time", NULL};           /* of enum msnap_plot_x */
 
@@ -16,6 +17,8 @@ static const struct opt options[] = {
     {"kind", 'k', OPT_CHOICE, NULL, kind_words, "what to draw (default: timeline)", 0, 0},
     {"by", 'b', OPT_CHOICE, NULL, by_words,
      "what a colour stands for (default: category where memsnap\ncan tell them, else line or stack)", 0, 0},
+    {"at", 0, OPT_STRING, "MOMENT", NULL,
+     "segments and flame: peak (the default), oom, end, start or an\nevent number; segments: up to four side by side, as in\npeak,end", 0, 0},
     {"top", 'n', OPT_INT, "N", NULL, "groups with a colour of their own (default: 10)", 1, MSNAP_PLOT_MAX_TOP},
     {"x", 'x', OPT_CHOICE, NULL, x_words,
      "the horizontal axis (default: auto, which is time unless\nmost of it passes without events)", 0, 0},
@@ -73,6 +76,24 @@ static bool is_told_apart(const struct msnap_history *h)
     return bytes[MSNAP_UNKNOWN] < h->peak.totals.allocated / 2;
 }
 
+static bool is_of_a_moment(enum msnap_plot_kind kind) { return kind == MSNAP_PLOT_SEGMENTS || kind == MSNAP_PLOT_FLAME; }
+
+/* Options that the kind has no use for are mistakes, not to be passed over. */
+static int check_kind(const struct cli *cli)
+{
+    static const char *const over_time[] = {"x", "from", "to"};
+    const enum msnap_plot_kind kind = (enum msnap_plot_kind)cli_choice(cli, "kind", MSNAP_PLOT_TIMELINE);
+    const char *word = kind_words[kind];
+    for (size_t i = 0; i < 3; i++)
+        if (is_of_a_moment(kind) && cli_given(cli, over_time[i]))
+            return cli_usage(cli->command, "--%s is for pictures over time; --kind %s shows a moment: --at", over_time[i], word);
+    if (!is_of_a_moment(kind) && cli_given(cli, "at"))
+        return cli_usage(cli->command, "--at is for --kind segments and flame; --kind %s shows all of the time", word);
+    if (kind == MSNAP_PLOT_FLAME && (cli_given(cli, "by") || cli_given(cli, "top")))
+        return cli_usage(cli->command, "--kind flame shows every call stack; --by and --top are for the other kinds");
+    return EXIT_FINE;
+}
+
 /* Draws one device into `out`; the exit code. */
 static int draw(const struct cli *cli, const struct msnap_snapshot *s, const struct msnap_device *device,
                 const struct msnap_user_rules *rules, struct msnap_arena *arena, struct output *out)
@@ -84,13 +105,14 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
     struct msnap_steps steps;
     struct msnap_classes classes;
     struct msnap_scene scene;
+    struct moment moments[MAX_MOMENTS];
     int64_t first, last;
 
     if (msnap_history_build(s, device, 0, arena, &h, &err) != MSNAP_OK)
         return cli_fail(cli, path, &err);
     struct msnap_plot plot = msnap_plot_default(&h, kind);
     plot.by = cli_given(cli, "by") ? (int)cli_choice(cli, "by", 0) : MSNAP_PLOT_BY_AUTO;
-    if (kind == MSNAP_PLOT_TIMELINE && (plot.by == MSNAP_PLOT_BY_AUTO || plot.by == MSNAP_BY_CATEGORY)) {
+    if (plot.by == MSNAP_BY_CATEGORY || (kind == MSNAP_PLOT_TIMELINE && plot.by == MSNAP_PLOT_BY_AUTO)) {
         if (msnap_steps_build(&h, arena, &steps, &err) || msnap_classify(&h, &steps, rules, arena, &classes, &err))
             return cli_fail(cli, path, &err);
         h.classes = &classes;
@@ -101,8 +123,16 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
     plot.top = (size_t)cli_int(cli, "top", (int64_t)plot.top);
     plot.width = (float)cli_int(cli, "width", (int64_t)plot.width);
     plot.height = (float)cli_int(cli, "height", (int64_t)plot.height);
+    plot.fit = !cli_given(cli, "height");
     plot.title = cli_text(cli, "title");
     plot.source = base_name(path);
+    if (is_of_a_moment(kind)) {
+        const int code = moments_of(cli, path, &h, "peak", kind == MSNAP_PLOT_SEGMENTS ? MSNAP_PLOT_MAX_MOMENTS : 1, moments, &plot.n_moments);
+        if (code != EXIT_FINE)
+            return code;
+        for (size_t i = 0; i < plot.n_moments; i++)
+            plot.moments[i] = (struct msnap_plot_moment){moments[i].event, moments[i].word};
+    }
     if (cli_given(cli, "from") || cli_given(cli, "to")) {
         window_of(cli, s, device, &first, &last);
         if (last < first)
@@ -126,6 +156,8 @@ static int run(struct cli *cli)
     struct output out;
 
     int code = window_check(cli);
+    if (code == EXIT_FINE)
+        code = check_kind(cli);
     if (code != EXIT_FINE)
         return code;
     if (!picture)

@@ -23,7 +23,7 @@ static const char *base_name(const char *path)
 
 static bool line_is_known(int64_t line) { return line > 0 && line != MSNAP_LINE_U64_MAX; }
 
-static bool is_python(const struct msnap_snapshot *s, uint32_t frame)
+bool msnap_frame_is_python(const struct msnap_snapshot *s, uint32_t frame)
 {
     const char *file = string_of(s, s->frames.filename[frame]);
     const size_t n = strlen(file);
@@ -31,7 +31,7 @@ static bool is_python(const struct msnap_snapshot *s, uint32_t frame)
 }
 
 /* "model.py:42 forward"; C++ frames have no file: "at::native::conv2d". */
-static const char *frame_label(struct msnap_scene *scene, const struct msnap_snapshot *s, uint32_t frame, bool in_full)
+const char *msnap_frame_label(struct msnap_scene *scene, const struct msnap_snapshot *s, uint32_t frame, bool in_full)
 {
     const char *name = string_of(s, s->frames.name[frame]);
     const char *file = string_of(s, s->frames.filename[frame]);
@@ -55,7 +55,7 @@ static uint32_t telling_frame(const struct msnap_snapshot *s, uint32_t stack)
     static const char *const plumbing[] = {"lloc", "empty", "CUDACaching", "gather_traceback", "StorageImpl"};
     uint32_t fallback = 0;
     for (uint32_t at = stack; at > MSNAP_STACK_EMPTY; at = s->stacks.parent[at])
-        if (is_python(s, s->stacks.frame[at]))
+        if (msnap_frame_is_python(s, s->stacks.frame[at]))
             return s->stacks.frame[at];
     for (uint32_t at = stack; at > MSNAP_STACK_EMPTY; at = s->stacks.parent[at]) {
         const uint32_t frame = s->stacks.frame[at];
@@ -79,7 +79,7 @@ static const char *stack_label(struct msnap_scene *scene, const struct msnap_sna
         return "empty stack";
     const uint32_t user = msnap_stack_user_frame(s, stack);
     return msnap_scene_format(scene, "%s #%" PRIu32,
-                              frame_label(scene, s, user ? user : telling_frame(s, stack), false), stack);
+                              msnap_frame_label(scene, s, user ? user : telling_frame(s, stack), false), stack);
 }
 
 const char *msnap_group_label(struct msnap_scene *scene, const struct msnap_history *h, enum msnap_group_by by,
@@ -90,7 +90,7 @@ const char *msnap_group_label(struct msnap_scene *scene, const struct msnap_hist
     case MSNAP_BY_STACK:
         return stack_label(scene, s, row->key);
     case MSNAP_BY_LINE:
-        return row->key ? frame_label(scene, s, row->key, false) : "no user code in the stack";
+        return row->key ? msnap_frame_label(scene, s, row->key, false) : "no user code in the stack";
     case MSNAP_BY_STREAM:
         if (row->key == 0)
             return "stream not recorded";
@@ -117,7 +117,7 @@ const char *msnap_group_title(struct msnap_scene *scene, const struct msnap_hist
 {
     const struct msnap_snapshot *s = h->snapshot;
     char size[24];
-    const char *text = by == MSNAP_BY_LINE && row->key ? frame_label(scene, s, row->key, true)
+    const char *text = by == MSNAP_BY_LINE && row->key ? msnap_frame_label(scene, s, row->key, true)
                                                        : msnap_group_label(scene, h, by, row);
     if (bytes == 0)
         text = msnap_scene_format(scene, "%s\nnothing at the peak", text);
@@ -131,7 +131,7 @@ const char *msnap_group_title(struct msnap_scene *scene, const struct msnap_hist
     for (uint32_t at = row->stack; at > MSNAP_STACK_EMPTY; at = s->stacks.parent[at]) {
         if (n++ == TITLE_FRAMES)
             return msnap_scene_format(scene, "%s\n\xE2\x80\xA6", text);
-        text = msnap_scene_format(scene, "%s\n%s", text, frame_label(scene, s, s->stacks.frame[at], false));
+        text = msnap_scene_format(scene, "%s\n%s", text, msnap_frame_label(scene, s, s->stacks.frame[at], false));
     }
     return text;
 }

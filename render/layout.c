@@ -50,8 +50,8 @@ size_t msnap_canvas_legend_rows(const struct msnap_canvas *c)
     return rows < 1 ? 1 : (size_t)rows;
 }
 
-static void text_within(struct msnap_canvas *c, unsigned look, float x, float y, const char *text, float width,
-                        const char *title)
+void msnap_canvas_text(struct msnap_canvas *c, unsigned look, float x, float y, const char *text, float width,
+                       const char *title)
 {
     char shown[512];
     const struct msnap_look *l = msnap_look(look);
@@ -104,8 +104,8 @@ void msnap_canvas_titles(struct msnap_canvas *c, const char *finding)
     c->scene->title = msnap_scene_format(c->scene, "%s", title);
     const struct msnap_look *large = msnap_look(MSNAP_LOOK_TITLE);
     const bool fits = msnap_text_width(title, large->font_size, large->bold) <= width;
-    text_within(c, fits ? MSNAP_LOOK_TITLE : MSNAP_LOOK_TITLE_SMALL, MARGIN, 36, title, width, NULL);
-    text_within(c, MSNAP_LOOK_SUBTITLE, MARGIN, 58, subtitle, width, NULL);
+    msnap_canvas_text(c, fits ? MSNAP_LOOK_TITLE : MSNAP_LOOK_TITLE_SMALL, MARGIN, 36, title, width, NULL);
+    msnap_canvas_text(c, MSNAP_LOOK_SUBTITLE, MARGIN, 58, subtitle, width, NULL);
 }
 
 static void swatch(struct msnap_canvas *c, const struct msnap_legend_row *row, float x, float y)
@@ -133,7 +133,7 @@ void msnap_canvas_legend(struct msnap_canvas *c, const char *heading, const char
     if (right <= left)
         return;
 
-    text_within(c, MSNAP_LOOK_HEAD, left, y, heading, bytes_right - BYTES_SPACE - left, NULL);
+    msnap_canvas_text(c, MSNAP_LOOK_HEAD, left, y, heading, bytes_right - BYTES_SPACE - left, NULL);
     msnap_scene_text(s, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_END, bytes_right, y, bytes_head, NULL);
     msnap_scene_text(s, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_END, right, y, extra_head, NULL);
     msnap_scene_segment(s, MSNAP_LOOK_GRID, left, y + 6.5f, right, y + 6.5f, NULL);
@@ -142,7 +142,7 @@ void msnap_canvas_legend(struct msnap_canvas *c, const char *heading, const char
         char bytes[24];
         y += LEGEND_ROW;
         swatch(c, &rows[i], left, y);
-        text_within(c, rows[i].bold ? MSNAP_LOOK_TOTAL : MSNAP_LOOK_LABEL, rows[i].bold ? left : label_left, y,
+        msnap_canvas_text(c, rows[i].bold ? MSNAP_LOOK_TOTAL : MSNAP_LOOK_LABEL, rows[i].bold ? left : label_left, y,
                     rows[i].label, rows[i].bold ? label_width + SWATCH + 8 : label_width, rows[i].title);
         const unsigned look = rows[i].bold ? MSNAP_LOOK_TOTAL : MSNAP_LOOK_NUMBER;
         if (rows[i].bytes != UINT64_MAX)
@@ -151,5 +151,15 @@ void msnap_canvas_legend(struct msnap_canvas *c, const char *heading, const char
             msnap_scene_text(s, look, MSNAP_ANCHOR_END, right, y, rows[i].extra, NULL);
     }
     if (note)
-        text_within(c, MSNAP_LOOK_NOTE, left, y + LEGEND_ROW, note, right - left, NULL);
+        msnap_canvas_text(c, MSNAP_LOOK_NOTE, left, y + LEGEND_ROW, note, right - left, NULL);
+}
+
+const char *msnap_share_text(struct msnap_scene *s, uint64_t part, uint64_t whole)
+{
+    if (whole == 0)
+        return "";
+    const double percent = 100.0 * (double)part / (double)whole;
+    if (percent > 0 && percent < 0.05)
+        return "< 0.1 %";
+    return msnap_scene_format(s, percent > 0 && percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
 }

@@ -31,6 +31,22 @@ enum msnap_look_class {
     MSNAP_LOOK_OOM_LINE,
     MSNAP_LOOK_OOM_SOFT_LINE, /* one that the program survived */
     MSNAP_LOOK_OOM_TEXT,
+    MSNAP_LOOK_SEGMENT_FREE,  /* the ground of a segment: what no block uses */
+    MSNAP_LOOK_SEGMENT_WASTE, /* of a block, what was not asked for */
+    MSNAP_LOOK_SEGMENT_PENDING, /* pending frees where colours stand for groups */
+    MSNAP_LOOK_SEGMENT_EDGE,  /* line: around a segment */
+    MSNAP_LOOK_SEGMENT_DASHED, /* line: around a range of expandable memory */
+    MSNAP_LOOK_BLOCK_EDGE,    /* line: between blocks */
+    MSNAP_LOOK_LARGEST_FREE,  /* line: around the largest free block */
+    MSNAP_LOOK_FLAME_ROOT,
+    MSNAP_LOOK_FLAME_LIBRARY, /* frames of Python libraries */
+    MSNAP_LOOK_FLAME_NATIVE,  /* C++ frames */
+    MSNAP_LOOK_FLAME_NONE,    /* stacks without frames */
+    MSNAP_LOOK_FLAME_BEFORE,
+    MSNAP_LOOK_FLAME_SMALL,   /* frames too narrow to be drawn, together */
+    MSNAP_LOOK_FLAME_EDGE,    /* line: between frames */
+    MSNAP_LOOK_FRAME_TEXT,
+    MSNAP_LOOK_FRAME_TEXT_LIGHT, /* on dark colours */
     MSNAP_LOOK_BEFORE, /* memory that predates the recording */
     MSNAP_LOOK_REST,
     MSNAP_LOOK_GROUP, /* the first of MSNAP_N_GROUP_COLOURS */

@@ -1,4 +1,4 @@
-/* plot.h -- what the plots over time share: layout, axes, markers, legend, names of groups. */
+/* plot.h -- what the plots share: layout, axes, markers, legend, names of groups. */
 #ifndef MSNAP_RENDER_PLOT_H
 #define MSNAP_RENDER_PLOT_H
 
@@ -30,6 +30,11 @@ struct msnap_legend_row {
 /* layout.c */
 void msnap_canvas_layout(struct msnap_canvas *c);
 size_t msnap_canvas_legend_rows(const struct msnap_canvas *c); /* how many fit, heading and notes left out */
+/* One line of text from x on, shortened to `width`. */
+void msnap_canvas_text(struct msnap_canvas *c, unsigned look, float x, float y, const char *text, float width,
+                       const char *title);
+/* "41 %", "0.3 %", "< 0.1 %"; "" of nothing. */
+const char *msnap_share_text(struct msnap_scene *s, uint64_t part, uint64_t whole);
 void msnap_canvas_titles(struct msnap_canvas *c, const char *finding);
 void msnap_canvas_legend(struct msnap_canvas *c, const char *heading, const char *bytes_head,
                          const char *extra_head, const struct msnap_legend_row *rows, size_t n_rows,
@@ -47,7 +52,20 @@ const struct msnap_point *msnap_canvas_steps(struct msnap_canvas *c, const uint6
 /* The last `oom` event that no allocation followed; MSNAP_NO_EVENT if there is none in the window. */
 uint32_t msnap_final_oom(const struct msnap_history *h, struct msnap_window window);
 
+/* moment_label.c: pictures of a moment. */
+const char *msnap_moment_text(struct msnap_scene *s, const struct msnap_history *h, const struct msnap_plot_moment *m,
+                              bool with_event); /* "at the peak", "at the OOM, event 1,234" */
+bool msnap_moment_is_oom(const struct msnap_history *h, uint32_t event, uint64_t *asked);
+/* The window that the subtitle tells of: all of it. */
+void msnap_canvas_whole_window(struct msnap_canvas *c);
+/* Makes the picture so high; its first item is the paper. */
+void msnap_canvas_set_height(struct msnap_canvas *c, float height);
+
 /* group_label.c */
+/* "model.py:42 forward"; C++ frames have no file. `in_full`: the whole path, the whole name. */
+const char *msnap_frame_label(struct msnap_scene *scene, const struct msnap_snapshot *s, uint32_t frame, bool in_full);
+/* A Python file, whoever's. */
+bool msnap_frame_is_python(const struct msnap_snapshot *s, uint32_t frame);
 const char *msnap_group_label(struct msnap_scene *s, const struct msnap_history *h, enum msnap_group_by by,
                               const struct msnap_rank_row *row);
 /* Several lines: the label in full, and the stack of the group's largest allocation. */
@@ -57,5 +75,8 @@ const char *msnap_group_title(struct msnap_scene *s, const struct msnap_history 
 /* timeline_plot.c, reserved_plot.c: the canvas has its areas and layout. */
 enum msnap_status msnap_draw_timeline(struct msnap_canvas *c, struct msnap_error *err);
 enum msnap_status msnap_draw_reserved(struct msnap_canvas *c, struct msnap_error *err);
+/* segments_plot.c, flame_plot.c: the canvas has its layout. */
+enum msnap_status msnap_draw_segments(struct msnap_canvas *c, struct msnap_error *err);
+enum msnap_status msnap_draw_flame(struct msnap_canvas *c, struct msnap_error *err);
 
 #endif

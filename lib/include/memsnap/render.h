@@ -65,7 +65,12 @@ MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_scene_write_pdf(const struct msnap_scene *scene, struct msnap_sink *sink, struct msnap_error *err);
 
 /* ---- plots ---- */
-enum msnap_plot_kind { MSNAP_PLOT_TIMELINE, MSNAP_PLOT_RESERVED };
+enum msnap_plot_kind {
+    MSNAP_PLOT_TIMELINE, /* allocated bytes over time, by who holds them */
+    MSNAP_PLOT_RESERVED, /* reserved, active, allocated and requested bytes over time */
+    MSNAP_PLOT_SEGMENTS, /* the segments at some moments, and the blocks in them */
+    MSNAP_PLOT_FLAME     /* allocated bytes at a moment by call stack */
+};
 enum msnap_plot_x { MSNAP_PLOT_X_AUTO, MSNAP_PLOT_X_EVENTS, MSNAP_PLOT_X_TIME };
 enum msnap_plot_by { MSNAP_PLOT_BY_AUTO = -1 }; /* else enum msnap_group_by */
 
@@ -74,24 +79,33 @@ enum msnap_plot_by { MSNAP_PLOT_BY_AUTO = -1 }; /* else enum msnap_group_by */
 #define MSNAP_PLOT_MIN_HEIGHT 240
 #define MSNAP_PLOT_MAX_HEIGHT 16384
 #define MSNAP_PLOT_MAX_TOP 40
+#define MSNAP_PLOT_MAX_MOMENTS 4
+
+struct msnap_plot_moment {
+    uint32_t event;   /* the state after it; MSNAP_NO_EVENT: before the first */
+    const char *name; /* "peak", "oom", "end": "at the peak"; anything else or NULL: by its number */
+};
 
 struct msnap_plot {
     enum msnap_plot_kind kind;
     int by;                     /* enum msnap_group_by, or MSNAP_PLOT_BY_AUTO: by line where the
-                                   user's code is in the stacks, else by stack */
+                                   user's code is in the stacks, else by stack; segments: by state */
     enum msnap_plot_x x;
     struct msnap_window window; /* msnap_window_all(), or a part of it */
+    size_t n_moments;           /* segments: 1 to MSNAP_PLOT_MAX_MOMENTS, side by side; flame: 1 */
+    struct msnap_plot_moment moments[MSNAP_PLOT_MAX_MOMENTS];
     float width, height;        /* pixels, within the limits above */
+    bool fit;                   /* segments, flame: as high as their contents, up to twice the height */
     size_t top;                 /* groups shown one by one, 1 to MSNAP_PLOT_MAX_TOP; fewer where
                                    the picture is too low for their legend */
     const char *title;          /* NULL: the finding */
     const char *source;         /* the file's name for the subtitle, or NULL */
 };
-/* 1280 x 720, the whole history, ten groups. */
+/* 1280 x 720, the whole history, ten groups; segments and flame: at the peak, as high as they need. */
 MSNAP_API struct msnap_plot msnap_plot_default(const struct msnap_history *h, enum msnap_plot_kind kind);
 
 /* Draws; the history needs no series. The scene lives in `arena`.
- * O(events + allocations). MSNAP_EUSAGE for a plot outside its limits, and as msnap_areas_build. */
+ * O(events + allocations + stacks). MSNAP_EUSAGE for a plot outside its limits, and as msnap_areas_build. */
 MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_plot_draw(const struct msnap_history *h, const struct msnap_plot *plot, struct msnap_arena *arena,
                 struct msnap_scene *out, struct msnap_error *err);

@@ -1,0 +1,2 @@
+/* flame_tree.c -- to come. */
+typedef int msnap_flame_tree_unused;
