@@ -35,6 +35,8 @@ enum msnap_status facts_build(const struct msnap_snapshot *s, const struct msnap
         status = categories_build(&out->history, rules, out->arena, &out->categories, err);
     if (status == MSNAP_OK)
         status = categories_of_stacks(&out->history, &out->stacks, out->arena, &out->categories, err);
+    if (status == MSNAP_OK)
+        status = msnap_leaks_find(&out->history, &out->categories.steps, out->arena, &out->leaks, err);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include <memsnap/frag.h>
 #include <memsnap/history.h>
+#include <memsnap/leaks.h>
 #include <memsnap/oom.h>
 #include <memsnap/rank.h>
 
@@ -18,6 +19,7 @@ struct device_facts {
     struct category_facts categories;
     size_t n_ooms;
     const struct msnap_oom *ooms;
+    struct msnap_leaks leaks;
     struct msnap_frag frag; /* at the OOM that the user asks about, else at the peak */
 };
 

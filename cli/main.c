@@ -14,6 +14,8 @@ static const struct command *const commands[] = {
     &command_peak,
     &command_oom,
     &command_frag,
+    &command_leaks,
+    &command_lines,
     &command_simulate,
     &command_tune,
     &command_stats,

@@ -3,6 +3,7 @@
 
 #include "frag_words.h"
 #include "json.h"
+#include "leaks_words.h"
 #include "oom_words.h"
 #include "place.h"
 #include "text_buffer.h"
@@ -111,7 +112,7 @@ static void add_device(struct json *j, cJSON *devices, const struct device_facts
     steps_json(j, d, f);
     add_ooms(j, d, f);
     add_frag_json(j, json_object(j, d, "fragmentation"), &f->history, &f->frag, 10);
-    json_array(j, d, "leaks");
+    add_leaks_json(j, json_array(j, d, "leaks"), &f->history, &f->categories.classes, &f->leaks, 12);
     json_array(j, d, "findings");
     json_u64(j, d, "faults", f->history.n_faults);
 }

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "figures.h"
+#include "leaks_words.h"
 #include "oom_words.h"
 #include "place.h"
 #include "report_parts.h"
@@ -252,6 +253,10 @@ static void put_device_report(struct output *out, const struct device_facts *f, 
     put_coverage(out, f);
     put_peak(out, f);
     put_ooms(out, f);
+    if (f->leaks.n) {
+        put_title(out, "Leaks: what each step leaves behind");
+        put_leaks(out, &f->history, &f->categories.classes, &f->leaks, 6, 0);
+    }
     if (f->stacks.n) {
         categories_put(out, f);
         if (explain)
