@@ -7,7 +7,7 @@
 struct key {
     const struct msnap_map_segment *g;
     bool is_private;
-    uint32_t index;
+    uint32_t pool, index;
 };
 
 static int compare(uint64_t a, uint64_t b) { return a < b ? -1 : a > b; }
@@ -17,8 +17,8 @@ static int by_place(const void *a, const void *b)
     const struct key *x = a, *y = b;
     if (x->is_private != y->is_private)
         return x->is_private ? 1 : -1;
-    if (x->g->pool != y->g->pool)
-        return compare(x->g->pool, y->g->pool);
+    if (x->pool != y->pool)
+        return compare(x->pool, y->pool);
     if (x->g->stream != y->g->stream)
         return compare(x->g->stream, y->g->stream);
     if (x->g->small != y->g->small)
@@ -28,9 +28,9 @@ static int by_place(const void *a, const void *b)
     return compare(x->g->addr, y->g->addr);
 }
 
-static bool is_same_group(const struct msnap_map_segment *a, const struct msnap_map_segment *b)
+static bool is_same_group(const struct key *a, const struct key *b)
 {
-    return a->pool == b->pool && a->stream == b->stream && a->small == b->small;
+    return a->pool == b->pool && a->g->stream == b->g->stream && a->g->small == b->g->small;
 }
 
 static void add_segment(struct msnap_seg_panel *p, struct msnap_seg_group *to, const struct msnap_map_segment *g)
@@ -85,20 +85,21 @@ bool msnap_seg_sort(struct msnap_seg_panel *p, const struct msnap_snapshot *s, s
         return false;
     for (size_t i = 0; i < n; i++) {
         const struct msnap_map_segment *g = &p->map.segments[i];
-        keys[i] = (struct key){g, s->pools.first[g->pool] || s->pools.second[g->pool], (uint32_t)i};
+        const bool is_private = s->pools.first[g->pool] || s->pools.second[g->pool];
+        keys[i] = (struct key){g, is_private, is_private ? g->pool : 0, (uint32_t)i}; /* no pool named: the default one */
     }
     qsort(keys, n, sizeof *keys, by_place);
     size_t n_groups = 0;
     for (size_t i = 0; i < n; i++)
-        n_groups += i == 0 || !is_same_group(keys[i].g, keys[i - 1].g);
+        n_groups += i == 0 || !is_same_group(&keys[i], &keys[i - 1]);
     p->groups = msnap_arena_alloc(arena, n_groups ? n_groups : 1, sizeof *p->groups);
     if (!p->groups)
         return false;
     p->largest_block = SIZE_MAX;
     for (size_t i = 0; i < n; i++) {
         const struct msnap_map_segment *g = keys[i].g;
-        if (i == 0 || !is_same_group(g, keys[i - 1].g))
-            p->groups[p->n_groups++] = (struct msnap_seg_group){.pool = g->pool, .stream = g->stream, .small = g->small, .first = i};
+        if (i == 0 || !is_same_group(&keys[i], &keys[i - 1]))
+            p->groups[p->n_groups++] = (struct msnap_seg_group){.pool = keys[i].pool, .stream = g->stream, .small = g->small, .first = i};
         add_segment(p, &p->groups[p->n_groups - 1], g);
         order[i] = keys[i].index;
     }

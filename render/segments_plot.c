@@ -82,9 +82,11 @@ static const char *group_words(struct segments *g, const struct msnap_seg_panel 
     const char *where = group->mixed ? "other pools and streams"
                                      : msnap_scene_format(s, "%s%s requests%s", pool, group->small ? "small" : "large",
                                                           several_streams ? stream_words(s, snapshot, group->stream) : "");
-    return msnap_scene_format(s, "%s: %s segment%s, %s, %s used, largest free block %s", where, msnap_format_count(number, group->n),
-                              group->n == 1 ? "" : "s", msnap_format_bytes(size, group->bytes),
-                              msnap_share_text(s, group->active, group->bytes), msnap_format_bytes(largest, group->largest_free));
+    const char *text = msnap_scene_format(s, "%s: %s segment%s, %s, %s used", where, msnap_format_count(number, group->n),
+                                          group->n == 1 ? "" : "s", msnap_format_bytes(size, group->bytes),
+                                          msnap_share_text(s, group->active, group->bytes));
+    const char *longer = group->largest_free ? msnap_scene_format(s, "%s, largest free block %s", text, msnap_format_bytes(largest, group->largest_free)) : text;
+    return msnap_text_width(longer, msnap_look(MSNAP_LOOK_LABEL)->font_size, false) <= g->width ? longer : text;
 }
 
 static const char *finding(struct segments *g)
@@ -154,8 +156,8 @@ static float draw_group(struct segments *g, const struct msnap_seg_panel *p, con
         if (!msnap_seg_next(p, group, &g->scale, g->width, &at, &piece))
             break;
         const float top = y + (float)piece.row * g->scale.pitch + g->scale.label;
-        const bool last_of_row = at.i == group->n; /* then the label may go on beyond the bar */
-        draw_label(g, m, p, &piece, left, top, last_of_row ? g->width - piece.x : piece.w - 2);
+        /* A bar that is alone in its group may have a label that goes on beyond it. */
+        draw_label(g, m, p, &piece, left, top, group->n == 1 ? g->width : piece.w - 2);
         msnap_seg_draw(g->c, p, m, &piece, &g->scale, &g->colours, left, top);
     }
     return y + (float)(piece.row + 1) * g->scale.pitch + (float)MSNAP_SEG_GROUP_GAP;
@@ -174,9 +176,10 @@ static void draw_axis(struct segments *g, const struct msnap_seg_panel *p, float
     for (size_t i = 0; i < ticks.n; i++) {
         const float x = p->box.left + (float)(ticks.tick[i].value / bytes * (double)g->width);
         const float w = msnap_text_width(ticks.tick[i].label, font, false);
-        const float left = i == 0 ? x : x - w / 2;
+        const float end = p->box.left + g->width;
+        const float left = i == 0 ? x : x + w / 2 > end + PANEL_GAP / 2 - 4 && x <= end ? end - w : x - w / 2;
         msnap_scene_segment(s, MSNAP_LOOK_AXIS, x, base, x, base + 4, NULL);
-        if (left < used || left + w > p->box.left + g->width + PANEL_GAP / 2 - 2)
+        if (left < used)
             continue;
         used = left + w + 8;
         msnap_scene_text(s, MSNAP_LOOK_TICK, MSNAP_ANCHOR_START, left, base + 17, ticks.tick[i].label, NULL);
@@ -261,6 +264,15 @@ static const char *column_head(const struct segments *g, size_t i)
     return msnap_scene_format(g->c->scene, "%s", msnap_format_count(number, m->event));
 }
 
+static bool has_expandable(const struct segments *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < g->panels[i].map.n_segments; k++)
+            if (g->panels[i].map.segments[k].expandable)
+                return true;
+    return false;
+}
+
 static void draw_legend(struct segments *g)
 {
     struct msnap_scene *s = g->c->scene;
@@ -308,8 +320,8 @@ static void draw_legend(struct segments *g)
     if (g->n == 1 && msnap_moment_is_oom(g->c->h, moment(g, 0)->event, &asked))
         rows[n_rows++] = (struct msnap_legend_row){.bold = true, .label = "asked for, and not given", .bytes = asked};
     const char *note = outside             ? msnap_scene_format(s, "%zu live blocks lie outside every known segment: memsnap check", outside)
-                       : g->scale.gap == 0 ? "Area is bytes; blocks below a pixel share columns."
-                                           : "Area is bytes; a dashed edge: expandable memory.";
+                       : has_expandable(g) ? "Area is bytes; a dashed edge: expandable memory."
+                                           : "Area is bytes; blocks below a pixel share columns.";
     msnap_canvas_legend(g->c, by_state ? "Blocks" : "Blocks by who allocated them", column_head(g, 0),
                         g->n == 1 ? "share" : column_head(g, last), rows, n_rows, note);
 }
