@@ -14,7 +14,7 @@
 
 static const struct opt options[] = {
     {.name = "step", .kind = OPT_INT, .arg = "N", .help = "the step (default: 1); 0: the set-up before the first step", .min = 0, .max = INT32_MAX},
-    {.name = "all", .kind = OPT_FLAG, .help = "also lines that change nothing and lines that only free"},
+    {.name = "all", .kind = OPT_FLAG, .help = "also lines that allocate nothing and change less than 1 MiB"},
     {0}};
 
 /* The events of the step; EXIT_FINE, or prints and returns. */
@@ -43,7 +43,11 @@ static int window(struct cli *cli, const char *path, const struct msnap_history 
     return cli_error(EXIT_USAGE, path, "--step %d: the recording has steps %" PRIu64 " to %" PRIu64, (int)want, steps->steps[0].number, steps->steps[steps->n - 1].number);
 }
 
-static bool shown(const struct cli *cli, const struct msnap_line_run *u) { return cli_given(cli, "all") || u->allocs || u->change_bytes; }
+static bool shown(const struct cli *cli, const struct msnap_line_run *u)
+{
+    const int64_t small = 1 << 20;
+    return cli_given(cli, "all") || u->allocs || u->change_bytes >= small || u->change_bytes <= -small;
+}
 
 static void put_text(struct cli *cli, struct output *out, const struct msnap_history *h, const struct msnap_lines *l, bool steps)
 {
@@ -68,9 +72,18 @@ static void put_text(struct cli *cli, struct output *out, const struct msnap_his
         msnap_putf(t, "  %12s %c%12s %12s %8" PRIu64 "   ", msnap_format_bytes(a, u->after_bytes), u->change_bytes < 0 ? '-' : u->change_bytes ? '+' : ' ',
                    msnap_format_bytes(b, size), msnap_format_bytes(c, u->highest_bytes), u->allocs);
         if (u->frame)
-            place_put_frame(t, h->snapshot, u->frame, 70);
+            place_put_frame(t, h->snapshot, u->frame, 50);
         else
             msnap_puts(t, "(before the first line that is known)");
+        if (u->other_thread) {
+            msnap_puts(t, " > (work without Python frames that it waited for)");
+        } else if (u->call) {
+            msnap_puts(t, " > ");
+            if (msnap_frame_is_user(h->snapshot, u->call))
+                place_put_frame(t, h->snapshot, u->call, 50);
+            else
+                put_string(t, h->snapshot, h->snapshot->frames.name[u->call]);
+        }
         msnap_puts(t, "\n");
     }
 }
@@ -95,6 +108,11 @@ static int put_json(struct cli *cli, struct msnap_sink *out, const char *path, c
         place_put_json(&text.sink, h->snapshot, u->frame);
         json_raw(&j, item, "line", text_buffer_finish(&text));
         text_buffer_free(&text);
+        if (u->call)
+            json_string(&j, item, "call", h->snapshot, h->snapshot->frames.name[u->call]);
+        else
+            json_null(&j, item, "call");
+        json_bool(&j, item, "other_thread", u->other_thread);
         json_u64(&j, item, "first_event", u->first);
         json_u64(&j, item, "last_event", u->last);
         json_u64(&j, item, "allocated_after_bytes", u->after_bytes);

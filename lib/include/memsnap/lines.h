@@ -3,7 +3,9 @@
  *
  * The lines are those of the function that contains the loop: the innermost function that is on the
  * stack of (nearly) all events of the step and runs through more than one of its lines. Events of
- * other threads (the backward pass) belong to the line that waits for them: the one seen last.
+ * other threads (the backward pass) belong to the line that waits for them: the one seen last. A line
+ * with several statements or calls has a run for each call; two calls with the same stack are told
+ * apart only by a pause ten times longer than any other between them.
  */
 #ifndef MEMSNAP_LINES_H
 #define MEMSNAP_LINES_H
@@ -14,8 +16,11 @@
 extern "C" {
 #endif
 
-struct msnap_line_run { /* consecutive events of one line */
+struct msnap_line_run { /* consecutive events of one line, and of one call in it */
     uint32_t frame;           /* 0: before the first line that is known */
+    uint32_t call;            /* what the line called: the first user frame within, else the first of a
+                               * library that is no mere wrapper; 0: nothing, or many calls together */
+    bool other_thread;        /* its events have no Python frames: the line waited for them */
     uint32_t first, last;     /* events */
     uint64_t after_bytes;     /* allocated after its last event */
     uint64_t highest_bytes;   /* highest allocated within */
