@@ -107,29 +107,29 @@ static struct place place_of(const struct msnap_snapshot *s, uint32_t stack, siz
     return p;
 }
 
-/* The one pause between two events of the same stack that is ten times longer than all others in the
- * run, and at least 10 ms: two calls of one line. Returns the event after it; 0: none. */
+/* The one pause in a run that is ten times longer than all others and at least 10 ms, and after which
+ * the run begins again with its first stack: two calls of one line. Returns the event after it; 0: none. */
 static uint32_t long_pause(const struct msnap_history *h, uint32_t first, uint32_t last)
 {
     const struct msnap_events *e = &h->snapshot->events;
     size_t base = h->device->first_event;
     int64_t longest = 0, second = 0;
-    uint32_t at = 0, previous = UINT32_MAX;
+    uint32_t at = 0, previous = UINT32_MAX, beginning = 0;
     for (uint32_t i = first; i <= last; i++) {
         if (e->action[base + i] != MSNAP_ALLOC || !(e->has[base + i] & MSNAP_HAS_TIME))
             continue;
         if (previous != UINT32_MAX) {
             int64_t gap = e->time_us[base + i] - e->time_us[base + previous];
-            if (e->stack[base + i] != e->stack[base + previous])
-                return 0;
             if (gap > longest) {
                 second = longest;
                 longest = gap;
-                at = previous + 1;
+                at = e->stack[base + i] == beginning ? previous + 1 : 0;
             } else if (gap > second) {
                 second = gap;
             }
         }
+        if (previous == UINT32_MAX)
+            beginning = e->stack[base + i];
         previous = i;
     }
     return longest >= 10000 && longest >= 10 * second && at > first ? at : 0;

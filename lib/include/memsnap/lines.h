@@ -4,8 +4,8 @@
  * The lines are those of the function that contains the loop: the innermost function that is on the
  * stack of (nearly) all events of the step and runs through more than one of its lines. Events of
  * other threads (the backward pass) belong to the line that waits for them: the one seen last. A line
- * with several statements or calls has a run for each call; two calls with the same stack are told
- * apart only by a pause ten times longer than any other between them.
+ * with several statements or calls has a run for each call; two equal calls are told apart only by a
+ * pause ten times longer than any other in them.
  */
 #ifndef MEMSNAP_LINES_H
 #define MEMSNAP_LINES_H
