@@ -30,8 +30,11 @@ struct msnap_flame_tree {
     struct msnap_flame_node *nodes;
 };
 
-/* Stacks of allocations that are allocated after `event`. Consecutive library (or C++) frames that
- * branch nowhere are one node. A caller's number is below those of its callees, so a run through the
+/* C++ frames that are left out: they stand between any two Python frames, and at the end of every stack. */
+bool msnap_flame_is_plumbing(const struct msnap_snapshot *s, uint32_t frame);
+
+/* Stacks of allocations that are allocated after `event`, plumbing left out, stacks that are equal
+ * without it joined. Consecutive library (or C++) frames that branch nowhere are one node. A caller's number is below those of its callees, so a run through the
  * nodes needs no recursion, however deep the stacks. O(allocations + stacks log stacks). */
 enum msnap_status msnap_flame_build(const struct msnap_history *h, uint32_t event, struct msnap_arena *arena,
                                     struct msnap_flame_tree *out, struct msnap_error *err);

@@ -26,7 +26,8 @@ struct flame {
     /* User functions met so far: the n-th has the n-th colour. */
     uint32_t names[MAX_FUNCTIONS], files[MAX_FUNCTIONS];
     size_t n_functions;
-    bool has[MSNAP_FLAME_BEFORE + 1], has_small;
+    bool has[MSNAP_FLAME_BEFORE + 1], has_small, has_folded;
+    size_t deepest; /* row drawn */
 };
 
 static float x_of(const struct flame *f, uint64_t bytes)
@@ -113,10 +114,13 @@ static const char *title_of(struct flame *f, const struct msnap_flame_node *node
     const char *text = msnap_frame_label(scene, f->s, f->s->stacks.frame[node->stack], true);
     text = msnap_scene_format(scene, "%s\n%s", text, numbers);
     uint32_t at = f->s->stacks.parent[node->stack];
-    for (uint32_t i = 1; i < node->n_frames; i++, at = f->s->stacks.parent[at]) {
+    for (uint32_t i = 1; i < node->n_frames && at > MSNAP_STACK_EMPTY; at = f->s->stacks.parent[at]) {
+        if (msnap_flame_is_plumbing(f->s, f->s->stacks.frame[at]))
+            continue;
         if (i > TITLE_FRAMES)
             return msnap_scene_format(scene, "%s\n\xE2\x80\xA6", text);
         text = msnap_scene_format(scene, "%s\n%s%s", text, i == 1 ? "called by " : "", msnap_frame_label(scene, f->s, f->s->stacks.frame[at], false));
+        i++;
     }
     return text;
 }
@@ -135,6 +139,7 @@ static void draw_text(struct flame *f, unsigned box_look, const char *full, cons
 
 static void draw_box(struct flame *f, unsigned look, uint64_t start, uint64_t bytes, size_t depth, const char *title)
 {
+    f->deepest = depth > f->deepest ? depth : f->deepest;
     const float x = x_of(f, start), w = x_of(f, start + bytes) - x, y = TOP + (float)depth * f->row;
     msnap_scene_rect(f->c->scene, look, x, y, w, f->row, title);
     if (w >= 3) /* a hairline on the left and on top */
@@ -158,6 +163,7 @@ static void draw_children(struct flame *f, const struct msnap_flame_node *node, 
         const float x = x_of(f, nodes[child].start), w = x_of(f, nodes[child].start + nodes[child].bytes) - x;
         is_drawn[child] = 1;
         f->has[nodes[child].kind] = true;
+        f->has_folded = f->has_folded || nodes[child].n_frames > 1;
         draw_box(f, look, nodes[child].start, nodes[child].bytes, depth, title_of(f, &nodes[child]));
         draw_text(f, look, name_of(f, &nodes[child], false), name_of(f, &nodes[child], true), x, TOP + (float)depth * f->row, w);
     }
@@ -192,7 +198,8 @@ static void draw_axis(struct flame *f, float y)
     }
     msnap_canvas_text(f->c, MSNAP_LOOK_NOTE, f->left, base + 33,
                       f->is_cut ? "allocated bytes; frames below the last row are not drawn: a higher picture shows them (--height)"
-                                : "allocated bytes; (+2): with two more frames of libraries that branch nowhere",
+                : f->has_folded ? "allocated bytes; (+2): with two more frames of libraries that branch nowhere"
+                                : "allocated bytes",
                       f->width, NULL);
 }
 
@@ -253,10 +260,6 @@ static void choose_rows(struct flame *f)
     f->n_rows = (size_t)(room / f->row + 0.01f);
     if (f->n_rows > levels)
         f->n_rows = levels + 1; /* one more for what is too narrow */
-    if (f->c->plot->fit) {
-        const float height = TOP + (float)f->n_rows * f->row + BOTTOM;
-        f->c->scene->height = height < LOWEST ? LOWEST : (float)(int)(height + 0.5f);
-    }
 }
 
 enum msnap_status msnap_draw_flame(struct msnap_canvas *c, struct msnap_error *err)
@@ -282,6 +285,8 @@ enum msnap_status msnap_draw_flame(struct msnap_canvas *c, struct msnap_error *e
     msnap_canvas_whole_window(c);
     msnap_scene_rect(c->scene, MSNAP_LOOK_PAPER, 0, 0, c->scene->width, c->scene->height, NULL);
     msnap_canvas_titles(c, title);
+    if (!f->total && c->plot->fit)
+        msnap_canvas_set_height(c, LOWEST);
     if (!f->total)
         return MSNAP_OK;
     head = msnap_scene_format(c->scene, "all that is allocated %s", msnap_moment_text(c->scene, c->h, m, true));
@@ -292,6 +297,9 @@ enum msnap_status msnap_draw_flame(struct msnap_canvas *c, struct msnap_error *e
         if (is_drawn[i])
             draw_children(f, &f->tree.nodes[i], is_drawn);
     draw_key(f);
-    draw_axis(f, TOP + (float)f->n_rows * f->row + 3);
+    const float bottom = TOP + (float)(f->deepest + 1) * f->row + 3;
+    draw_axis(f, bottom);
+    if (c->plot->fit)
+        msnap_canvas_set_height(c, bottom + BOTTOM > LOWEST ? bottom + BOTTOM : LOWEST);
     return MSNAP_OK;
 }

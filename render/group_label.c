@@ -30,22 +30,43 @@ bool msnap_frame_is_python(const struct msnap_snapshot *s, uint32_t frame)
     return n > 3 && strcmp(file + n - 3, ".py") == 0;
 }
 
+/* Without "(anonymous namespace)::" and the list of parameters: "at::native::conv2d". */
+static const char *short_name(struct msnap_scene *scene, const char *name)
+{
+    static const char nameless[] = "(anonymous namespace)::";
+    const size_t n_nameless = sizeof nameless - 1;
+    char *out = msnap_arena_alloc(scene->arena, strlen(name) + 1, 1);
+    if (!out) {
+        scene->failed = true;
+        return "";
+    }
+    size_t n = 0;
+    for (const char *p = name; *p;) {
+        if (strncmp(p, nameless, n_nameless) == 0)
+            p += n_nameless;
+        else if (*p == '(' && n)
+            break;
+        else
+            out[n++] = *p++;
+    }
+    return n ? out : name;
+}
+
 /* "model.py:42 forward"; C++ frames have no file: "at::native::conv2d". */
 const char *msnap_frame_label(struct msnap_scene *scene, const struct msnap_snapshot *s, uint32_t frame, bool in_full)
 {
     const char *name = string_of(s, s->frames.name[frame]);
     const char *file = string_of(s, s->frames.filename[frame]);
     const int64_t line = s->frames.line[frame];
-    const char *parenthesis = strchr(name, '(');
-    const bool anonymous = strncmp(name, "(anonymous", 10) == 0 || !parenthesis || parenthesis == name;
-    const int n_name = in_full || anonymous ? (int)strlen(name) : (int)(parenthesis - name);
-    if (!in_full)
+    if (!in_full) {
         file = base_name(file);
-    if (file[0] == '\0' || strcmp(file, "??") == 0)
-        return msnap_scene_format(scene, "%.*s", n_name, name);
+        name = short_name(scene, name);
+    }
+    if (file[0] == '\0' || strcmp(file, "??") == 0 || (!in_full && !line_is_known(line) && !msnap_frame_is_python(s, frame)))
+        return msnap_scene_format(scene, "%s", name);
     if (!line_is_known(line))
-        return msnap_scene_format(scene, "%s %.*s", file, n_name, name);
-    return msnap_scene_format(scene, "%s:%" PRId64 " %.*s", file, line, n_name, name);
+        return msnap_scene_format(scene, "%s %s", file, name);
+    return msnap_scene_format(scene, "%s:%" PRId64 " %s", file, line, name);
 }
 
 /* The frame that says most about a stack without user code: the innermost Python frame; in pure C++

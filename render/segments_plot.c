@@ -76,17 +76,24 @@ static const char *group_words(struct segments *g, const struct msnap_seg_panel 
         several_streams = several_streams || p->groups[i].stream != group->stream;
         several_pools = several_pools || p->groups[i].pool != group->pool;
     }
-    const char *pool = first || second   ? msnap_scene_format(s, "private pool (%" PRId64 ", %" PRId64 "), ", first, second)
-                       : several_pools ? "default pool, "
-                                       : "";
-    const char *where = group->mixed ? "other pools and streams"
-                                     : msnap_scene_format(s, "%s%s requests%s", pool, group->small ? "small" : "large",
-                                                          several_streams ? stream_words(s, snapshot, group->stream) : "");
-    const char *text = msnap_scene_format(s, "%s: %s segment%s, %s, %s used", where, msnap_format_count(number, group->n),
-                                          group->n == 1 ? "" : "s", msnap_format_bytes(size, group->bytes),
-                                          msnap_share_text(s, group->active, group->bytes));
-    const char *longer = group->largest_free ? msnap_scene_format(s, "%s, largest free block %s", text, msnap_format_bytes(largest, group->largest_free)) : text;
-    return msnap_text_width(longer, msnap_look(MSNAP_LOOK_LABEL)->font_size, false) <= g->width ? longer : text;
+    const char *text = "";
+    /* The words that are missed least go first where the panel is narrow. */
+    for (int brevity = 0; brevity < 4; brevity++) {
+        const char *pool = first || second                  ? msnap_scene_format(s, "private pool (%" PRId64 ", %" PRId64 "), ", first, second)
+                           : several_pools && brevity < 2 ? "default pool, "
+                                                          : "";
+        const char *where = group->mixed ? "other pools and streams"
+                                         : msnap_scene_format(s, "%s%s%s%s", pool, group->small ? "small" : "large", brevity < 2 ? " requests" : "",
+                                                              several_streams ? stream_words(s, snapshot, group->stream) : "");
+        const char *count = brevity < 3 ? msnap_scene_format(s, "%s segment%s, ", msnap_format_count(number, group->n), group->n == 1 ? "" : "s") : "";
+        text = msnap_scene_format(s, "%s: %s%s, %s used", where, count, msnap_format_bytes(size, group->bytes),
+                                  msnap_share_text(s, group->active, group->bytes));
+        if (brevity == 0 && group->largest_free)
+            text = msnap_scene_format(s, "%s, largest free block %s", text, msnap_format_bytes(largest, group->largest_free));
+        if (msnap_text_width(text, msnap_look(MSNAP_LOOK_LABEL)->font_size, false) <= g->width)
+            break;
+    }
+    return text;
 }
 
 static const char *finding(struct segments *g)
@@ -322,7 +329,7 @@ static void draw_legend(struct segments *g)
     const char *note = outside             ? msnap_scene_format(s, "%zu live blocks lie outside every known segment: memsnap check", outside)
                        : has_expandable(g) ? "Area is bytes; a dashed edge: expandable memory."
                                            : "Area is bytes; blocks below a pixel share columns.";
-    msnap_canvas_legend(g->c, by_state ? "Blocks" : "Blocks by who allocated them", column_head(g, 0),
+    msnap_canvas_legend(g->c, by_state ? "Blocks" : g->by == MSNAP_BY_CATEGORY ? "Blocks by category" : "Blocks by who allocated them", column_head(g, 0),
                         g->n == 1 ? "share" : column_head(g, last), rows, n_rows, note);
 }
 
