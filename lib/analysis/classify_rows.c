@@ -109,9 +109,26 @@ static enum msnap_rule_id rule_of_user(const struct evidence *e, const struct ro
     }
     if (r->facts.role == ROLE_COPY && is_setting_up && !e->parameters.n)
         return RULE(copies_of_parameters);
-    if (next->first[MSNAP_PHASE_FORWARD] != MSNAP_NO_EVENT && row_outlives(r, next->first[MSNAP_PHASE_FORWARD]))
-        return RULE(made_before_forward);
+    if (next->first[MSNAP_PHASE_FORWARD] != MSNAP_NO_EVENT && row_outlives(r, next->first[MSNAP_PHASE_FORWARD])) {
+        /* What only autograd holds is no batch of the user's. */
+        return msnap_freed_by(e, r).flags & FACT_IN_BACKWARD ? RULE(only_autograd_holds) : RULE(made_before_forward);
+    }
     return next->first[MSNAP_PHASE_FORWARD] == MSNAP_NO_EVENT && r->freed == MSNAP_NO_EVENT ? RULE(kept_by_user) : RULE(user_scratch);
+}
+
+/* A forward pass without modules: parameters, batches and activations all come from user code. */
+static enum msnap_rule_id rule_without_modules(const struct evidence *e, const struct row *r)
+{
+    /* A variable may hold what the same line makes for the backward pass. */
+    if ((msnap_freed_by(e, r).flags & FACT_IN_BACKWARD) || e->tally[r->stack].n_for_backward > 0)
+        return RULE(held_for_backward);
+    if (r->phase == 0 && e->second_backward != MSNAP_NO_EVENT && row_outlives(r, e->second_backward) &&
+        msnap_sizes_count(&e->gradients, r->size) > 0)
+        return RULE(has_a_gradient);
+    const uint32_t backward = e->next[r->phase].first[MSNAP_PHASE_BACKWARD];
+    if (backward == MSNAP_NO_EVENT || !row_outlives(r, e->steps->phases[msnap_phase_at(e->steps, backward)].last))
+        return RULE(held_for_backward);
+    return RULE(made_before_forward);
 }
 
 static enum msnap_rule_id rule_in_forward(const struct evidence *e, const struct row *r)
@@ -120,7 +137,9 @@ static enum msnap_rule_id rule_in_forward(const struct evidence *e, const struct
         return RULE(forward_scratch);
     if (msnap_is_matmul_scratch(e, r))
         return RULE(matmul_scratch);
-    return e->next[r->phase].first[MSNAP_PHASE_BACKWARD] == MSNAP_NO_EVENT ? RULE(kept_between_calls) : RULE(held_for_backward);
+    if (e->steps->phases[r->phase].is_user_code)
+        return rule_without_modules(e, r);
+    return !e->has_backward ? RULE(kept_between_calls) : RULE(held_for_backward);
 }
 
 /* Without stacks only sizes, order and lives are left. */
@@ -137,7 +156,8 @@ static enum msnap_rule_id rule_without_stack(const struct evidence *e, const str
             next->first[MSNAP_PHASE_OPTIMIZER] < e->second_optimizer &&
             (msnap_sizes_count(&e->gradients, r->size) || msnap_sizes_count(&e->states, r->size)))
             return RULE(there_before_the_steps);
-        if (next->first[MSNAP_PHASE_OPTIMIZER] != MSNAP_NO_EVENT && row_outlives(r, next->first[MSNAP_PHASE_OPTIMIZER]) && r->freed != MSNAP_NO_EVENT)
+        if (next->first[MSNAP_PHASE_OPTIMIZER] != MSNAP_NO_EVENT && row_outlives(r, next->first[MSNAP_PHASE_OPTIMIZER]) && r->freed != MSNAP_NO_EVENT &&
+            phase_kind_at(e, r->freed) != MSNAP_PHASE_BACKWARD)
             return RULE(made_before_forward);
         return rule_in_forward(e, r);
     case MSNAP_PHASE_BACKWARD: return rule_in_backward(e, r);
@@ -163,7 +183,8 @@ enum msnap_rule_id msnap_rule_of(const struct evidence *e, const struct row *r)
     case ROLE_DATA: return row_is_kept(e, r) || kind != MSNAP_PHASE_OTHER ? RULE(batch_loader) : RULE(user_scratch);
     case ROLE_WEIGHT: return row_is_kept(e, r) || r->freed == MSNAP_NO_EVENT ? RULE(module_parameters) : RULE(set_up_scratch);
     case ROLE_CACHE: return row_is_kept(e, r) ? RULE(key_value_cache) : rule_in_forward(e, r);
-    case ROLE_OPTIMIZER: return in_backward ? RULE(backward_scratch) : rule_of_optimizer(e, r);
+    case ROLE_OPTIMIZER: /* hooks may step within the backward pass */
+        return !in_backward ? rule_of_optimizer(e, r) : row_is_kept(e, r) ? RULE(optimizer_keeps) : RULE(optimizer_scratch);
     case ROLE_ZERO_GRAD:
     case ROLE_GRADS: return row_is_kept(e, r) && msnap_freed_by(e, r).role == ROLE_ZERO_GRAD ? RULE(dropped_by_zero_grad) : RULE(gradient_scratch);
     case ROLE_NONE:

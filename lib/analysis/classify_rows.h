@@ -22,6 +22,7 @@ struct next_phases {
 /* What one stack's kept blocks have in common. */
 struct stack_tally {
     uint32_t n, n_like_parameters, n_doubled, n_halved;
+    uint32_t n_for_backward; /* in a forward pass of user code: those that the engine frees */
     uint64_t first_size;
     bool sizes_differ;
 };
@@ -32,6 +33,8 @@ struct evidence {
     const struct msnap_stack_facts *facts; /* by stack */
     const struct next_phases *next;        /* by phase */
     uint32_t first_pass;                   /* the first event of the first forward or backward phase; MSNAP_NO_EVENT: none */
+    uint32_t second_backward;              /* the first event of the second backward phase */
+    bool has_backward;                     /* at all */
     uint32_t second_optimizer;             /* the first event of the second optimizer phase that follows a backward one */
     struct msnap_sizes parameters;         /* sizes of what frames call parameters */
     struct msnap_sizes gradients;          /* sizes of what outlives a backward pass, by its first occurrence in each */

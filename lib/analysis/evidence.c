@@ -48,6 +48,8 @@ bool msnap_is_matmul_scratch(const struct evidence *e, const struct row *r)
     const bool in_backward = e->steps->phases[r->phase].kind == MSNAP_PHASE_BACKWARD;
     if (in_backward && msnap_sizes_count(&e->dropped, r->size) > 0)
         return e->second_optimizer != MSNAP_NO_EVENT && r->born < e->second_optimizer && row_outlives(r, e->second_optimizer);
+    if (!in_backward && e->second_backward != MSNAP_NO_EVENT && r->born > e->second_backward)
+        return false;
     return !msnap_is_parameter_size(e, r->size) && (e->parameters.n || msnap_sizes_count(&e->gradients, r->size) < 2);
 }
 
@@ -67,17 +69,21 @@ static bool find_next(struct evidence *e, struct msnap_arena *arena)
     const uint32_t f = now.first[MSNAP_PHASE_FORWARD], b = now.first[MSNAP_PHASE_BACKWARD];
     e->first_pass = f < b ? f : b; /* never is the largest number */
     e->next = next;
+    e->has_backward = b != MSNAP_NO_EVENT;
     e->last_work = MSNAP_NO_EVENT;
     const uint8_t work = b == MSNAP_NO_EVENT ? MSNAP_PHASE_FORWARD : MSNAP_PHASE_BACKWARD;
     for (size_t i = s->n_phases; i-- > 0 && e->last_work == MSNAP_NO_EVENT;)
         if (s->phases[i].kind == work)
             e->last_work = s->phases[i].last;
     bool after_backward = false;
-    size_t n = 0;
-    e->second_optimizer = MSNAP_NO_EVENT;
-    for (size_t i = 0; i < s->n_phases && n < 2; i++) {
-        if (s->phases[i].kind == MSNAP_PHASE_BACKWARD)
+    size_t n = 0, n_backward = 0;
+    e->second_optimizer = e->second_backward = MSNAP_NO_EVENT;
+    for (size_t i = 0; i < s->n_phases && (n < 2 || n_backward < 2); i++) {
+        if (s->phases[i].kind == MSNAP_PHASE_BACKWARD) {
             after_backward = true;
+            if (++n_backward == 2)
+                e->second_backward = s->phases[i].first;
+        }
         if (s->phases[i].kind == MSNAP_PHASE_OPTIMIZER && after_backward) {
             after_backward = false;
             if (++n == 2)
@@ -141,6 +147,8 @@ static bool gather_sizes(struct evidence *e, struct row_list *users)
             if (row_is_kept(e, &r))
                 ok = msnap_sizes_add(&e->states, r.size);
         }
+        if (e->steps->phases[r.phase].is_user_code && (msnap_freed_by(e, &r).flags & FACT_IN_BACKWARD))
+            e->tally[r.stack].n_for_backward++;
         if (ok && is_kept_by_user(e, &r))
             ok = push_row(users, i);
         if (!ok)

@@ -55,7 +55,7 @@ static bool push(struct phase_list *l, uint32_t first, uint8_t kind)
         l->v = more;
         l->cap = cap;
     }
-    l->v[l->n++] = (struct msnap_phase){first, 0, kind};
+    l->v[l->n++] = (struct msnap_phase){.first = first, .kind = kind};
     return true;
 }
 
@@ -76,6 +76,22 @@ static void join_losses(struct phase_list *l)
             i = k - 1;
         } else if (l->v[i].kind == MSNAP_PHASE_FORWARD || l->v[i].kind == MSNAP_PHASE_BACKWARD) {
             before = l->v[i].kind;
+        }
+    }
+}
+
+/* Where no module is ever called, user code is the forward pass of what goes backward. */
+static void find_forward_in_user_code(struct phase_list *l)
+{
+    bool is_one = false;
+    for (size_t i = l->n; i-- > 0;) {
+        if (l->v[i].kind == MSNAP_PHASE_BACKWARD)
+            is_one = true;
+        else if (l->v[i].kind == MSNAP_PHASE_OPTIMIZER)
+            continue; /* gradients may be dropped between the passes */
+        else if (is_one) {
+            l->v[i].kind = MSNAP_PHASE_FORWARD;
+            l->v[i].is_user_code = true;
         }
     }
 }
@@ -119,6 +135,7 @@ static bool by_stacks(const struct msnap_history *h, struct msnap_arena *arena, 
     const uint8_t *action = s->events.action + h->device->first_event;
     const uint32_t *stack = s->events.stack + h->device->first_event;
     const bool use_frees = msnap_frees_have_stacks(h);
+    bool has_modules = false;
     *n_known = 0;
     for (size_t i = 0; i < n; i++) {
         if (action[i] != MSNAP_ALLOC && (action[i] != MSNAP_FREE_REQUESTED || !use_frees))
@@ -127,11 +144,14 @@ static bool by_stacks(const struct msnap_history *h, struct msnap_arena *arena, 
         if (kind == KIND_KEEP)
             continue;
         ++*n_known;
+        has_modules = has_modules || (kind == MSNAP_PHASE_FORWARD && (out->facts[stack[i]].flags & FACT_IN_FORWARD));
         if (kind != current && !push(&l, l.n ? (uint32_t)i : 0, kind))
             return false;
         current = kind;
     }
     join_losses(&l);
+    if (!has_modules)
+        find_forward_in_user_code(&l);
     finish(&l, h, out);
     return true;
 }

@@ -80,68 +80,177 @@ static bool find_gradients(struct bare *b, bool sure)
     return true;
 }
 
-/* The gradient of the loss: the last block of up to 8 bytes before the first gradient. */
-static uint32_t backward_begins(const struct bare *b, const struct stretch *s)
+/* The gradient of the loss: the last block of up to 8 bytes before an event of the backward pass. */
+static uint32_t backward_begins(const struct bare *b, uint32_t first, uint32_t event)
 {
     enum { LOOK_BACK = 200 };
     const uint8_t *action = b->h->snapshot->events.action + b->h->device->first_event;
     const uint64_t *size = b->h->snapshot->events.size + b->h->device->first_event;
     uint32_t n = 0;
-    for (uint32_t i = s->first_gradient; i-- > s->first && n++ < LOOK_BACK;)
+    for (uint32_t i = event; i-- > first && n++ < LOOK_BACK;)
         if (action[i] == MSNAP_ALLOC && size[i] <= 8)
             return i;
-    return s->first_gradient;
+    return event;
 }
 
-/* Where no gradient is known: the moment at which most of what the stretch made is held. */
-static uint32_t fullest(const struct bare *b, const struct stretch *s)
+static int64_t change_of(const struct bare *b, uint32_t event)
 {
+    const size_t row = b->h->device->first_event + event;
+    const int64_t size = (int64_t)(b->h->snapshot->events.size[row] & INT64_MAX);
+    switch (b->h->snapshot->events.action[row]) {
+    case MSNAP_ALLOC: return size;
+    case MSNAP_FREE_REQUESTED: return -size;
+    default: return 0;
+    }
+}
+
+struct phase_out {
+    struct msnap_phase *v;
+    size_t n, cap;
+    struct msnap_arena *arena;
+};
+
+static bool put_phase(struct phase_out *o, uint32_t first, uint32_t end, uint8_t kind)
+{
+    if (first >= end)
+        return true;
+    if (o->n && o->v[o->n - 1].kind == kind) {
+        o->v[o->n - 1].last = end - 1;
+        return true;
+    }
+    if (o->n == o->cap) {
+        const size_t cap = o->cap ? 2 * o->cap : 64;
+        struct msnap_phase *more = MSNAP_NEW_RAW(o->arena, struct msnap_phase, cap);
+        if (!more)
+            return false;
+        if (o->n)
+            memcpy(more, o->v, o->n * sizeof *more);
+        o->v = more;
+        o->cap = cap;
+    }
+    o->v[o->n++] = (struct msnap_phase){.first = first, .last = end - 1, .kind = kind};
+    return true;
+}
+
+/* The lowest point comes before the last gradients are made, which may be large. */
+static uint32_t past_last_gradient(const struct bare *b, uint32_t first, uint32_t end, int64_t large)
+{
+    enum { LOOK_AHEAD = 16 };
     const uint8_t *action = b->h->snapshot->events.action + b->h->device->first_event;
     const uint64_t *size = b->h->snapshot->events.size + b->h->device->first_event;
-    int64_t held = 0, most = 0;
-    uint32_t turn = s->first;
+    uint32_t at = first;
+    for (uint32_t i = first; i < end && i - first < LOOK_AHEAD; i++)
+        if (action[i] == MSNAP_ALLOC && (int64_t)(size[i] & INT64_MAX) > large && msnap_sizes_count(&b->gradients, size[i]))
+            at = i + 1;
+    return at;
+}
+
+/* Forward passes pile up, backward passes take down. A turn counts where a third of the stretch's
+ * whole range lies on both sides of it; the first is known better where a gradient is. */
+static bool split(const struct bare *b, const struct stretch *s, struct phase_out *out)
+{
+    int64_t level = 0, lowest = 0, highest = 0;
     for (uint32_t i = s->first; i < s->end; i++) {
-        if (action[i] == MSNAP_ALLOC)
-            held += (int64_t)(size[i] & INT64_MAX);
-        else if (action[i] == MSNAP_FREE_REQUESTED)
-            held -= (int64_t)(size[i] & INT64_MAX);
-        if (held >= most && action[i] == MSNAP_ALLOC) {
-            most = held;
-            turn = i + 1;
+        level += change_of(b, i);
+        lowest = level < lowest ? level : lowest;
+        highest = level > highest ? level : highest;
+    }
+    const int64_t far = (highest - lowest) / 3;
+    uint32_t from = s->first, extreme_at = s->first;
+    int64_t extreme = 0, top = 0;
+    bool up = true;
+    const uint32_t known = s->first_gradient == MSNAP_NO_EVENT ? MSNAP_NO_EVENT : backward_begins(b, s->first, s->first_gradient);
+    level = 0;
+    for (uint32_t i = s->first; i < s->end; i++) {
+        if (i == known && up) {
+            if (!put_phase(out, from, i, MSNAP_PHASE_FORWARD))
+                return false;
+            up = false;
+            from = extreme_at = i;
+            extreme = top = level;
+        }
+        level += change_of(b, i);
+        if (up) {
+            if (level > extreme) {
+                extreme = level;
+                extreme_at = i + 1;
+            }
+            if (far && extreme - level > far && (known == MSNAP_NO_EVENT || i > known)) {
+                const uint32_t turn = backward_begins(b, from, extreme_at);
+                if (!put_phase(out, from, turn, MSNAP_PHASE_FORWARD))
+                    return false;
+                up = false;
+                from = turn;
+                top = extreme;
+                extreme = level;
+                extreme_at = i + 1;
+            }
+            continue;
+        }
+        top = level > top ? level : top;
+        if (level < extreme) {
+            extreme = level;
+            extreme_at = i + 1;
+        }
+        if (far && level - extreme > far && top - extreme > far && extreme_at > from) {
+            extreme_at = past_last_gradient(b, extreme_at, i, far / 8);
+            if (!put_phase(out, from, extreme_at, MSNAP_PHASE_BACKWARD))
+                return false;
+            up = true;
+            from = extreme_at;
+            extreme = level;
+            extreme_at = i + 1;
         }
     }
-    return turn;
+    /* A stretch that had a backward pass ends in one: what rises then is its last gradients. */
+    const bool had_one = out->n && out->v[out->n - 1].kind == MSNAP_PHASE_BACKWARD && out->v[out->n - 1].first >= s->first;
+    return put_phase(out, from, s->end, up && !had_one ? MSNAP_PHASE_FORWARD : MSNAP_PHASE_BACKWARD);
+}
+
+/* Where zero_grad is not annotated: sizes of what the first steps keep are sizes of parameters. */
+static bool sizes_of_states(struct bare *b, struct msnap_arena *arena)
+{
+    const struct msnap_allocs *a = &b->h->allocs;
+    const uint64_t *size = b->h->snapshot->events.size + b->h->device->first_event;
+    struct phase_spans steps;
+    size_t k = 0;
+    if (!msnap_phase_spans(b->h, "Optimizer.step#", arena, &steps))
+        return false;
+    for (size_t r = a->n_initial; r < a->n; r++) {
+        const uint32_t born = a->alloc_event[r];
+        while (k < steps.n && steps.spans[k].last < born)
+            k++;
+        if (k == steps.n)
+            break;
+        if (born >= steps.spans[k].first && (a->request_event[r] == MSNAP_NO_EVENT || a->request_event[r] > steps.spans[k].last) &&
+            !msnap_sizes_add(&b->gradients, size[born]))
+            return false;
+    }
+    return true;
 }
 
 bool msnap_phases_by_annotations(const struct msnap_history *h, struct msnap_arena *arena, struct msnap_steps *out)
 {
     struct bare b = {.h = h, .gradients = {.arena = arena}};
+    struct phase_out phases = {.arena = arena};
     if (!msnap_phase_spans(h, "Optimizer.", arena, &b.all) || !msnap_phase_spans(h, "Optimizer.zero_grad#", arena, &b.zeros) ||
         !cut(&b, arena) || !find_gradients(&b, true))
         return false;
     const bool has_gradients = b.gradients.n > 0;
-    if (has_gradients && !find_gradients(&b, false))
+    if (!has_gradients && !sizes_of_states(&b, arena))
         return false;
-    struct msnap_phase *v = MSNAP_NEW_RAW(arena, struct msnap_phase, 3 * b.n);
-    size_t n = 0;
-    if (!v)
+    if (b.gradients.n && !find_gradients(&b, false))
         return false;
     for (size_t k = 0; k < b.n; k++) {
         const struct stretch *s = &b.stretches[k];
         const uint32_t after = k + 1 < b.n ? b.stretches[k + 1].first : s->end;
-        const bool is_last = k + 1 == b.n;
-        if (s->end > s->first) {
-            const bool turns = s->first_gradient != MSNAP_NO_EVENT || (!has_gradients && !is_last);
-            const uint32_t turn = !turns ? s->end : s->first_gradient != MSNAP_NO_EVENT ? backward_begins(&b, s) : fullest(&b, s);
-            if (turn > s->first)
-                v[n++] = (struct msnap_phase){s->first, turn - 1, is_last && !turns ? MSNAP_PHASE_OTHER : MSNAP_PHASE_FORWARD};
-            if (turn < s->end)
-                v[n++] = (struct msnap_phase){turn, s->end - 1, MSNAP_PHASE_BACKWARD};
-        }
-        if (after > s->end)
-            v[n++] = (struct msnap_phase){s->end, after - 1, MSNAP_PHASE_OPTIMIZER};
+        const bool is_known = s->first_gradient != MSNAP_NO_EVENT, is_last = k + 1 == b.n;
+        const bool ok = is_known || (!has_gradients && !is_last) ? split(&b, s, &phases)
+                                                                : put_phase(&phases, s->first, s->end, is_last ? MSNAP_PHASE_OTHER : MSNAP_PHASE_FORWARD);
+        if (!ok || !put_phase(&phases, s->end, after, MSNAP_PHASE_OPTIMIZER))
+            return false;
     }
-    out->phases = v;
-    out->n_phases = n;
+    out->phases = phases.v;
+    out->n_phases = phases.n;
     return true;
 }

@@ -47,6 +47,32 @@ static void what_a_later_backward_frees_is_of_second_order(void **state)
     free(l);
 }
 
+static void an_optimizer_may_step_within_a_backward_pass(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 A+s1 B+g40 P+m40 P+u40 P-u B-h A-s U-x U+x3 F+h5", NULL, NULL);
+    assert_is(l, 'm', "optimizer_state", "optimizer_keeps");
+    assert_is(l, 'u', "temporary", "optimizer_scratch");
+    free(l);
+}
+
+static void what_only_autograd_holds_is_no_input(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 V+n4 F+h5 A+s1 B+g40 B-h B-n A-s Z-g U-x", NULL, NULL);
+    assert_is(l, 'x', "input", "made_before_forward");
+    assert_is(l, 'n', "activation", "only_autograd_holds");
+    free(l);
+}
+
+static void user_code_alone_can_be_the_forward_pass(void **state)
+{
+    struct loop *l = loop_classified(*state, "I+w40 U+x3 V+h5 V+k6 A+s1 B+g40 B-h A-s U-g U+y3 U-x V+h5 V-k V+k6 A+s1 B+g40 B-h A-s U-g", NULL, NULL);
+    assert_is(l, 'w', "weight", "has_a_gradient");
+    assert_is(l, 'x', "input", "made_before_forward");
+    assert_is(l, 'h', "activation", "held_for_backward");
+    assert_is(l, 'k', "activation", "held_for_backward"); /* a variable holds it: the line tells */
+    free(l);
+}
+
 static void zero_grad_within_a_backward_pass_drops_gradients(void **state)
 {
     /* Optimizer steps in hooks: no gradient outlives the pass. */
@@ -167,6 +193,20 @@ static void without_stacks_annotations_and_lives_tell(void **state)
     free(l);
 }
 
+static void two_passes_between_two_steps_without_stacks(void **state)
+{
+    /* Two micro-batches; gradients are made by the first. */
+    static const struct loop_note notes[] = {{"Optimizer.step#Adam.step", 19, 20}, {"Optimizer.zero_grad#Adam.zero_grad", 21, 21},
+        {"Optimizer.step#Adam.step", 28, 29}, {NULL, 0, 0}};
+    struct loop *l = loop_classified(*state,
+        "N+w400 N+x30 N+h900 N+i900 N+s0 N+g400 N-h N-i N-s N+j900 N+k900 N+s0 N+q400 N-q N-j N-k N-s N+z1 N-z N+m400 N-x N-g "
+        "N+h900 N+i900 N+s0 N+g400 N-h N-i N+u5 N-u", notes, NULL);
+    assert_is(l, 'j', "activation", "held_for_backward");
+    assert_is(l, 'q', "temporary", "backward_scratch");
+    assert_is(l, 'm', "optimizer_state", "optimizer_keeps");
+    free(l);
+}
+
 static void nothing_known_is_unknown(void **state)
 {
     struct loop *l = loop_classified(*state, "N+w4000 N+x300", NULL, NULL);
@@ -219,6 +259,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_whole_step), TEST(what_a_backward_pass_leaves_is_a_gradient), TEST(a_size_that_no_parameter_has_is_no_gradient),
         TEST(what_a_later_backward_frees_is_of_second_order), TEST(zero_grad_within_a_backward_pass_drops_gradients),
+        TEST(an_optimizer_may_step_within_a_backward_pass), TEST(what_only_autograd_holds_is_no_input),
+        TEST(user_code_alone_can_be_the_forward_pass), TEST(two_passes_between_two_steps_without_stacks),
         TEST(checkpointing_makes_activations_again), TEST(a_forward_pass_alone_keeps_nothing_but_what_outlives_it),
         TEST(a_cache_of_keys_is_kept), TEST(a_loader_moves_input), TEST(copies_of_all_parameters_are_weights),
         TEST(a_deep_copy_of_a_model_is_a_weight), TEST(a_tensor_with_a_gradient_is_a_weight), TEST(ddp_makes_buckets),

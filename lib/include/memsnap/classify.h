@@ -2,7 +2,8 @@
  *
  * The evidence: frames of PyTorch and of libraries built on it, the phase in which a block is
  * made and the one in which it is freed, how long it lives, and sizes that match those of
- * parameters. docs and `--explain` list the rules; no rule knows a model or a program.
+ * parameters. `memsnap report --explain` lists
+ * the rules at work; no rule knows a model or a program.
  */
 #ifndef MEMSNAP_CLASSIFY_H
 #define MEMSNAP_CLASSIFY_H

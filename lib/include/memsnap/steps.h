@@ -22,6 +22,7 @@ enum msnap_phase_kind { MSNAP_PHASE_OTHER, MSNAP_PHASE_FORWARD, MSNAP_PHASE_BACK
 struct msnap_phase {
     uint32_t first, last;
     uint8_t kind; /* enum msnap_phase_kind */
+    bool is_user_code; /* a forward phase in which no module was called: it reaches back to the phase before */
 };
 
 struct msnap_step {

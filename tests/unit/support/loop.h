@@ -1,11 +1,12 @@
 /* loop.h -- training loops as words: each is a letter for the stack, + or - for made or freed, the
  * block's letter, and at birth its size: "W+w1000 U+x300 F+h500 B+g1000 B-h O+m1000 Z-g".
  *
- * Stacks: W a module's weights move, F a module's forward, U the user's loop, V another line of it, L the loss in the
- * loop, B the engine's thread (no frames), A who waits for it, O the optimizer, o the optimizer of
- * another line, Z zero_grad, D a data loader, R checkpointing in the engine's thread, C DDP, S FSDP on
- * the main thread, T FSDP in the engine's thread, K a key-value cache, Y a deep copy, I a builder's
- * __init__, M torch.compile's tuning, N nothing recorded. Event i happens at 10 i microseconds.
+ * Stacks: W a module's weights move, F a module's forward, U the user's loop, V another line of it,
+ * L the loss in the loop, B the engine's thread (no frames), A who waits for it, O the optimizer,
+ * o the optimizer of another line, P the optimizer in a hook of the engine, Z zero_grad, D a data
+ * loader, R checkpointing in the engine's thread, C DDP, S FSDP on the main thread, T FSDP in the
+ * engine's thread, K a key-value cache, Y a deep copy, I a builder's __init__, M torch.compile's
+ * tuning, N nothing recorded. Event i happens at 10 i microseconds; sizes are units of 512 bytes.
  */
 #ifndef MEMSNAP_TESTS_LOOP_H
 #define MEMSNAP_TESTS_LOOP_H
@@ -93,6 +94,8 @@ static inline void loop_stacks(struct loop *l)
     l->stack_of['C'] = loop_call(l, line, SITE "torch/nn/parallel/distributed.py", 1, "_ddp_init_helper");
     l->stack_of['S'] = loop_call(l, line, SITE "torch/distributed/fsdp/_flat_param.py", 1, "shard");
     l->stack_of['T'] = loop_call(l, MSNAP_STACK_EMPTY, SITE "torch/distributed/fsdp/_runtime_utils.py", 1, "_post_backward_hook");
+    const uint32_t of_gradient = loop_call(l, MSNAP_STACK_EMPTY, "/home/ada/train.py", 20, "hook");
+    l->stack_of['P'] = loop_call(l, loop_call(l, of_gradient, SITE "torch/optim/optimizer.py", 1, "wrapper"), SITE "torch/optim/adam.py", 1, "step");
     l->stack_of['Y'] = loop_call(l, line, "/usr/lib/python3.12/copy.py", 1, "deepcopy");
     l->stack_of['I'] = loop_call(l, line, "/home/ada/model.py", 1, "__init__");
     l->stack_of['M'] = loop_call(l, line, SITE "torch/_inductor/runtime/benchmarking.py", 1, "benchmark_gpu");
