@@ -172,11 +172,12 @@ static enum msnap_status find(const struct msnap_history *h, struct msnap_arena 
         }
         /* With garbage collection or a split limit, a request may release a part. */
         bool partial = h->snapshot->settings.gc_threshold > 0 || config.max_split != MSNAP_UNLIMITED;
-        ok = apply_release(&b, &f, u.first, u.last, out, !retry && !(of_request && (partial || f.action[op] == MSNAP_OOM)));
+        bool by_request = of_request && (partial || f.action[op] == MSNAP_OOM);
+        ok = apply_release(&b, &f, u.first, u.last, out, !retry && !by_request);
         i = u.last + 1;
         bool full = !any_releasable(&b);
         out->counts.retries += retry && full; /* else it was the garbage collector, or one oversize block */
-        out->counts.explicit_releases += !(retry && full) && !(same && f.action[op] == MSNAP_OOM);
+        out->counts.explicit_releases += !retry && !by_request;
     }
     bool failed = b.out_of_memory || !ok;
     msnap_books_release(&b);

@@ -3,6 +3,8 @@
 
 #include "support/check.h"
 
+#include <memsnap/sim.h>
+
 #include <ctype.h>
 
 static void put(struct script *s, const void *bytes, size_t n)
@@ -46,6 +48,15 @@ static void pair(struct script *s, const char *key, uint64_t v)
     number(s, v);
 }
 
+static void real(struct script *s, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    op(s, "G");
+    for (int k = 7; k >= 0; k--)
+        little(s, bits >> (8 * k), 1);
+}
+
 static const char *blanks(const char *p)
 {
     while (*p == ' ' || *p == '\n')
@@ -64,6 +75,40 @@ static uint64_t digits(const char **p)
         v <<= *end++ == 'K' ? 10 : 20;
     *p = end;
     return v;
+}
+
+/* "{OPTIONS} events": the settings as PyTorch writes them. Returns where the events begin. */
+static const char *settings(struct script *s, const char *p)
+{
+    struct msnap_sim_config c;
+    struct msnap_error err = {0};
+    char conf[200], key[16];
+    const char *end = strchr(p, '}');
+    assert_non_null(end);
+    snprintf(conf, sizeof conf, "%.*s", (int)(end - p - 1), p + 1);
+    if (msnap_sim_config_parse(conf, strlen(conf), &c, &err) != MSNAP_OK)
+        fail_msg("%s", err.text);
+    text(s, "allocator_settings");
+    op(s, "}(");
+    text(s, "PYTORCH_CUDA_ALLOC_CONF");
+    text(s, conf);
+    text(s, "max_split_size");
+    if (c.max_split_size == MSNAP_NO_LIMIT)
+        op(s, "J\xff\xff\xff\xff");
+    else
+        number(s, c.max_split_size);
+    text(s, "garbage_collection_threshold");
+    real(s, c.gc_threshold);
+    text(s, "expandable_segments");
+    op(s, c.expandable_segments ? "\x88" : "\x89");
+    text(s, "roundup_power2_divisions");
+    op(s, "}(");
+    for (unsigned k = 0; k < 16; k++) {
+        snprintf(key, sizeof key, "%u", 1u << k);
+        pair(s, key, c.divisions[k]);
+    }
+    op(s, "uu");
+    return end + 1;
 }
 
 static void stack(struct script *s, const char **p)
@@ -180,7 +225,7 @@ static void segments(struct script *s, const char *p)
         }
         const bool expandable = *p == 'x';
         p += expandable;
-        uint64_t at = SCRIPT_BASE + digits(&p), stream = 0;
+        uint64_t at = SCRIPT_BASE + digits(&p), stream = 0, pool = 0;
         struct sums sum = {0, 0, 0, 0};
         assert_int_equal(*p, ':');
         op(s, "}(");
@@ -213,6 +258,11 @@ static void segments(struct script *s, const char *p)
         if (*p == '#') {
             p++;
             stream = digits(&p);
+            p = blanks(p);
+        }
+        if (*p == '%') {
+            p++;
+            pool = digits(&p);
         }
         pair(s, "total_size", sum.total);
         pair(s, "allocated_size", sum.allocated);
@@ -225,7 +275,7 @@ static void segments(struct script *s, const char *p)
         op(s, "K");
         little(s, 0, 1);
         op(s, "K");
-        little(s, 0, 1);
+        little(s, pool, 1);
         op(s, "\x86");
         text(s, "is_expandable");
         op(s, expandable ? "\x88" : "\x89");
@@ -238,6 +288,9 @@ struct script script_pickle(const char *events, const char *segs)
 {
     struct script s = {NULL, 0, 0};
     op(&s, "\x80\x02}(");
+    events = blanks(events);
+    if (*events == '{')
+        events = settings(&s, events);
     text(&s, "segments");
     segments(&s, segs);
     text(&s, "device_traces");
