@@ -37,6 +37,10 @@ enum msnap_status facts_build(const struct msnap_snapshot *s, const struct msnap
         status = categories_of_stacks(&out->history, &out->stacks, out->arena, &out->categories, err);
     if (status == MSNAP_OK)
         status = msnap_leaks_find(&out->history, &out->categories.steps, out->arena, &out->leaks, err);
+    const struct msnap_facts facts = {&out->history, &out->categories.steps, &out->categories.classes, &out->leaks, out->ooms,
+                                      out->n_ooms, &out->frag, known ? known->capacity_bytes : 0};
+    if (status == MSNAP_OK)
+        status = msnap_findings_build(&facts, out->arena, &out->findings, &out->n_findings, err);
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "categories.h"
 
+#include <memsnap/findings.h>
 #include <memsnap/frag.h>
 #include <memsnap/history.h>
 #include <memsnap/leaks.h>
@@ -20,6 +21,8 @@ struct device_facts {
     size_t n_ooms;
     const struct msnap_oom *ooms;
     struct msnap_leaks leaks;
+    size_t n_findings;
+    const struct msnap_finding *findings;
     struct msnap_frag frag; /* at the OOM that the user asks about, else at the peak */
 };
 

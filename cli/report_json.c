@@ -1,6 +1,7 @@
 /* report_json.c -- `memsnap report --json`. What is not worked out yet is null or []. */
 #include "report.h"
 
+#include "findings_words.h"
 #include "frag_words.h"
 #include "json.h"
 #include "leaks_words.h"
@@ -113,7 +114,7 @@ static void add_device(struct json *j, cJSON *devices, const struct device_facts
     add_ooms(j, d, f);
     add_frag_json(j, json_object(j, d, "fragmentation"), &f->history, &f->frag, 10);
     add_leaks_json(j, json_array(j, d, "leaks"), &f->history, &f->categories.classes, &f->leaks, 12);
-    json_array(j, d, "findings");
+    add_findings_json(j, json_array(j, d, "findings"), f->findings, f->n_findings);
     json_u64(j, d, "faults", f->history.n_faults);
 }
 

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "figures.h"
+#include "findings_words.h"
 #include "leaks_words.h"
 #include "oom_words.h"
 #include "place.h"
@@ -252,6 +253,10 @@ static void put_device_report(struct output *out, const struct device_facts *f, 
     msnap_puts(t, "\n");
     put_coverage(out, f);
     put_peak(out, f);
+    if (f->n_findings) {
+        put_title(out, "Findings");
+        put_findings(out, f->findings, f->n_findings);
+    }
     put_ooms(out, f);
     if (f->leaks.n) {
         put_title(out, "Leaks: what each step leaves behind");
