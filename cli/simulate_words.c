@@ -23,13 +23,14 @@ int simulate_config(const struct cli *cli, const char *path, const struct msnap_
         out->limit = own.limit;
         out->capacity = own.capacity;
     }
+    out->no_caching = cli_given(cli, "no-caching");
     if (cli_given(cli, "no-limit") || cli_given(cli, "limit") || cli_given(cli, "capacity"))
         out->limit = out->capacity = MSNAP_NO_LIMIT;
     if (!cli_given(cli, "no-limit")) {
         out->limit = cli_size(cli, "limit", out->limit);
         out->capacity = cli_size(cli, "capacity", out->capacity);
     }
-    *recorded = msnap_sim_config_equal(out, &own);
+    *recorded = msnap_sim_config_equal(out, &own) && !out->no_caching;
     return EXIT_FINE;
 }
 
@@ -71,10 +72,15 @@ int simulate_json(struct msnap_sink *out, const char *path, const char *conf, co
         json_u64(&j, j.root, "capacity_bytes", c->capacity);
     else
         json_null(&j, j.root, "capacity_bytes");
+    json_bool(&j, j.root, "estimate", r->estimated);
     cJSON *stats = json_object(&j, j.root, "stats");
     msnap_stats_list(&r->stats, list);
-    for (size_t i = 0; i < MSNAP_N_STATS; i++) /* a simulated run knows its own totals */
-        json_i64(&j, stats, list[i].key, list[i].value);
+    for (size_t i = 0; i < MSNAP_N_STATS; i++) { /* a simulated run knows its own totals */
+        if (!r->estimated || strstr(list[i].key, "_bytes.all.current") || strstr(list[i].key, "_bytes.all.peak"))
+            json_i64(&j, stats, list[i].key, list[i].value);
+        else
+            json_null(&j, stats, list[i].key);
+    }
     if (r->oom) {
         struct text_buffer text;
         cJSON *oom = json_object(&j, j.root, "oom");
@@ -137,12 +143,15 @@ void simulate_text(struct output *out, const struct msnap_history *h, const char
         term_put(t, out->color, STYLE_GOOD, "Fits:");
         msnap_putf(t, " all %s requests are served.\n", format_count(n, r->requests));
     }
-    msnap_putf(t, "  %-24s %12s %12s\n", "", "simulated", "recorded");
+    if (r->estimated)
+        msnap_puts(t, "  An estimate: this is another allocator, whose inside is not documented.\n");
+    msnap_putf(t, "  %-24s %12s %12s\n", "", r->estimated ? "estimated" : "simulated", "recorded");
     put_pair(t, "peak reserved", reserved->peak, h->peak_reserved);
     put_pair(t, "peak allocated", allocated->peak, h->peak.totals.allocated);
     put_pair(t, "reserved at the end", reserved->current, h->end.reserved);
     msnap_putf(t, "  %-24s %12" PRIu64 "\n", "cudaMalloc calls", r->stats.num_device_alloc);
-    msnap_putf(t, "  %-24s %12" PRIu64 "\n", "retries after a refusal", r->stats.num_alloc_retries);
+    if (!r->estimated)
+        msnap_putf(t, "  %-24s %12" PRIu64 "\n", "retries after a refusal", r->stats.num_alloc_retries);
     if (r->placed)
         msnap_putf(t, "  These are the recorded settings: %" PRIu64 " of %" PRIu64 " allocations land at their recorded address.\n",
                    r->compared - r->different, r->compared);

@@ -13,6 +13,7 @@
              "defaults (default: the recorded settings)"},                                                   \
     {.name = "limit", .kind = OPT_SIZE, .arg = "SIZE", .help = "the process's limit, as set_per_process_memory_fraction sets it"}, \
     {.name = "capacity", .kind = OPT_SIZE, .arg = "SIZE", .help = "what the device can give this process"},  \
+    {.name = "no-caching", .kind = OPT_FLAG, .help = "an estimate of PYTORCH_NO_CUDA_MEMORY_CACHING=1: each request its own cudaMalloc"}, \
     {.name = "no-limit", .kind = OPT_FLAG, .help = "neither limit nor capacity, whatever the recording shows"}
 
 /* Fills in the settings that the options ask for, and whether they are the recorded ones. */

@@ -1,5 +1,6 @@
 /* simulate.c -- one run of the recorded requests through the simulated allocator. */
 #include "analysis/requests.h"
+#include "analysis/estimate.h"
 #include "base/arena.h"
 #include "base/status.h"
 
@@ -222,8 +223,10 @@ enum msnap_status msnap_simulate(const struct msnap_requests *r, const struct ms
     struct run u = {.r = r, .options = options, .out = &result};
     size_t size = (r->h->allocs.n + 1) * sizeof *u.block_of;
     memset(&result, 0, sizeof result);
-    if (config->async_backend)
-        return msnap_fail(err, MSNAP_EUSAGE, "backend:cudaMallocAsync is another allocator; only an estimate can be given for it");
+    if (config->async_backend || config->no_caching) {
+        msnap_estimate(r, config, options, out);
+        return MSNAP_OK;
+    }
     u.block_of = mem.resize(mem.ctx, NULL, 0, size);
     if (!u.block_of)
         return no_memory(err);

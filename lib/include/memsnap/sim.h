@@ -23,7 +23,8 @@ struct msnap_sim_config {
     uint64_t large_segment_size; /* bytes */
     double gc_threshold;         /* 0: off */
     bool expandable_segments;
-    bool async_backend;          /* backend:cudaMallocAsync: not this allocator */
+    bool async_backend;          /* backend:cudaMallocAsync: another allocator, only estimated */
+    bool no_caching;             /* PYTORCH_NO_CUDA_MEMORY_CACHING=1: a cudaMalloc for each request, only estimated */
     uint64_t limit;              /* set_per_process_memory_fraction times the device; MSNAP_NO_LIMIT: none */
     uint64_t capacity;           /* what the driver can give this process; MSNAP_NO_LIMIT: no end */
     double fraction;             /* per_process_memory_fraction; 1: none. Needs the device's total to become a limit */
@@ -45,6 +46,7 @@ struct msnap_sim_result {
     bool oom;
     uint64_t oom_ordinal;        /* of the request that failed; the one after the last for a recorded oom event */
     uint64_t oom_requested, oom_held, oom_segment;
+    bool estimated;              /* another allocator than PyTorch's own: `stats` holds totals of bytes only */
     bool placed;                 /* the settings are the recorded ones: addresses were compared */
     uint64_t compared, different;
     bool end_compared;           /* and so was the final block map */
