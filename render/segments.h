@@ -32,7 +32,6 @@ struct msnap_seg_scale {
     float pitch;  /* from row to row */
     float bar;    /* height of a bar */
     float label;  /* height of the label above it; 0: none */
-    float gap;    /* between bars of a row */
 };
 
 /* Where a part of a segment lies: bytes [from, to) of it, `x` from the left edge, in row `row` of its
@@ -58,6 +57,8 @@ struct msnap_seg_cursor {
 };
 bool msnap_seg_next(const struct msnap_seg_panel *p, const struct msnap_seg_group *g, const struct msnap_seg_scale *scale,
                     float width, struct msnap_seg_cursor *at, struct msnap_seg_piece *out);
+/* Pixels between the bars of a group's rows: none where they are about a pixel wide. */
+float msnap_seg_gap(const struct msnap_seg_group *g, const struct msnap_seg_scale *scale);
 /* How high a panel is. */
 float msnap_seg_height(const struct msnap_seg_panel *p, const struct msnap_seg_scale *scale, float width);
 
@@ -68,9 +69,20 @@ struct msnap_seg_colours {
     const uint8_t *look; /* by group: the class */
 };
 
-/* segments_bar.c: one piece with its blocks. */
+/* Consecutive blocks that are too narrow to be drawn one by one, of one row. Zero: none. */
+enum { MSNAP_SEG_SHARES = 48 };
+struct msnap_seg_crowd {
+    float x, end, top, height;         /* pixels, of the column being filled */
+    uint64_t bytes[MSNAP_SEG_SHARES];  /* by class, in the order of `look` */
+    unsigned look[MSNAP_SEG_SHARES];
+    size_t n_looks, n_blocks;
+    uint64_t free_bytes, all_bytes;
+};
+
+/* segments_bar.c: one piece with its blocks. The crowd goes on from piece to piece of a row. */
+void msnap_seg_end_crowd(struct msnap_canvas *c, struct msnap_seg_crowd *crowd);
 void msnap_seg_draw(struct msnap_canvas *c, const struct msnap_seg_panel *p, const struct msnap_map_segment *g,
                     const struct msnap_seg_piece *piece, const struct msnap_seg_scale *scale,
-                    const struct msnap_seg_colours *colours, float left, float top);
+                    const struct msnap_seg_colours *colours, float left, float top, struct msnap_seg_crowd *crowd);
 
 #endif

@@ -5,17 +5,6 @@
 
 /* Columns that several small blocks share are so wide; each is divided in height by their bytes. */
 static const float COLUMN = 2;
-enum { MAX_SHARES = 48 };
-
-/* Consecutive blocks that are too narrow to be drawn one by one. */
-struct crowd {
-    float x, end;                 /* pixels, of the column being filled */
-    uint64_t bytes[MAX_SHARES];   /* by class, in the order of `look` */
-    unsigned look[MAX_SHARES];
-    size_t n_looks, n_blocks;
-    uint64_t free_bytes, all_bytes;
-};
-
 struct bar {
     struct msnap_canvas *c;
     const struct msnap_seg_panel *p;
@@ -24,7 +13,7 @@ struct bar {
     const struct msnap_seg_colours *colours;
     double px_per_byte;
     float left, top, height;
-    struct crowd crowd;
+    struct msnap_seg_crowd *crowd;
 };
 
 static unsigned look_of(const struct bar *b, const struct msnap_map_block *v)
@@ -61,29 +50,28 @@ static const char *block_title(struct bar *b, const struct msnap_map_block *v)
 }
 
 /* Draws the crowd's column: its shares from the bottom up, what is free on top. */
-static void end_column(struct bar *b)
+void msnap_seg_end_crowd(struct msnap_canvas *c, struct msnap_seg_crowd *k)
 {
-    struct crowd *k = &b->crowd;
     char all[24], unused[24];
     if (k->n_blocks && k->end > k->x && k->n_looks) {
-        const char *title = msnap_scene_format(b->c->scene, "%zu blocks or parts of them, %s; of these unused: %s", k->n_blocks,
+        const char *title = msnap_scene_format(c->scene, "%zu blocks or parts of them, %s; of these unused: %s", k->n_blocks,
                                                msnap_format_bytes(all, k->all_bytes), msnap_format_bytes(unused, k->free_bytes));
-        float bottom = b->top + b->height;
+        float bottom = k->top + k->height;
         for (size_t i = 0; i < k->n_looks; i++) {
-            const float h = (float)((double)k->bytes[i] / (double)k->all_bytes * (double)b->height);
-            msnap_scene_rect(b->c->scene, k->look[i], k->x, bottom - h, k->end - k->x, h, title);
+            const float h = (float)((double)k->bytes[i] / (double)k->all_bytes * (double)k->height);
+            msnap_scene_rect(c->scene, k->look[i], k->x, bottom - h, k->end - k->x, h, title);
             bottom -= h;
         }
     }
-    *k = (struct crowd){.x = k->end, .end = k->end};
+    *k = (struct msnap_seg_crowd){0};
 }
 
-static void add_share(struct crowd *k, unsigned look, uint64_t bytes)
+static void add_share(struct msnap_seg_crowd *k, unsigned look, uint64_t bytes)
 {
     size_t i = 0;
     while (i < k->n_looks && k->look[i] != look)
         i++;
-    if (i == MAX_SHARES)
+    if (i == MSNAP_SEG_SHARES)
         return;
     k->n_looks += i == k->n_looks;
     k->look[i] = look;
@@ -92,9 +80,12 @@ static void add_share(struct crowd *k, unsigned look, uint64_t bytes)
 
 static void add_to_crowd(struct bar *b, const struct msnap_map_block *v, uint64_t bytes, float x0, float x1)
 {
-    struct crowd *k = &b->crowd;
-    if (!k->n_blocks)
+    struct msnap_seg_crowd *k = b->crowd;
+    if (!k->n_blocks) {
         k->x = x0;
+        k->top = b->top;
+        k->height = b->height;
+    }
     k->end = x1;
     k->n_blocks++;
     k->all_bytes += bytes;
@@ -103,7 +94,7 @@ static void add_to_crowd(struct bar *b, const struct msnap_map_block *v, uint64_
     else
         add_share(k, look_of(b, v), bytes);
     if (k->end - k->x >= COLUMN)
-        end_column(b);
+        msnap_seg_end_crowd(b->c, k);
 }
 
 static float x_of(const struct bar *b, uint64_t byte)
@@ -119,7 +110,7 @@ static void draw_block(struct bar *b, const struct msnap_map_block *v, uint64_t 
         add_to_crowd(b, v, to - from, x0, x1);
         return;
     }
-    end_column(b);
+    msnap_seg_end_crowd(b->c, b->crowd);
     const char *title = block_title(b, v);
     const uint64_t start = v->addr - b->g->addr;
     if (v->state == MSNAP_BLOCK_INACTIVE) {
@@ -175,10 +166,10 @@ static void draw_largest(struct bar *b, const struct msnap_map_block *v, uint64_
 
 void msnap_seg_draw(struct msnap_canvas *c, const struct msnap_seg_panel *p, const struct msnap_map_segment *g,
                     const struct msnap_seg_piece *piece, const struct msnap_seg_scale *scale,
-                    const struct msnap_seg_colours *colours, float left, float top)
+                    const struct msnap_seg_colours *colours, float left, float top, struct msnap_seg_crowd *crowd)
 {
     struct bar b = {.c = c, .p = p, .g = g, .piece = piece, .colours = colours, .px_per_byte = scale->px_per_byte,
-                    .left = left, .top = top, .height = scale->bar};
+                    .left = left, .top = top, .height = scale->bar, .crowd = crowd};
     char size[24];
     const char *title = msnap_scene_format(c->scene, "segment of %s at 0x%" PRIx64 ", %zu blocks%s", msnap_format_bytes(size, g->size),
                                            g->addr, g->n_blocks, g->expandable ? ", expandable" : "");
@@ -194,7 +185,8 @@ void msnap_seg_draw(struct msnap_canvas *c, const struct msnap_seg_panel *p, con
         after_block = v->state != MSNAP_BLOCK_INACTIVE;
         largest = i == p->largest_block ? v : largest;
     }
-    end_column(&b);
+    if (piece->w >= COLUMN) /* narrower bars stand side by side and share columns too */
+        msnap_seg_end_crowd(c, crowd);
     draw_edge(&b);
     if (largest) {
         const uint64_t start = largest->addr - g->addr, end = start + largest->size;

@@ -108,6 +108,12 @@ bool msnap_seg_sort(struct msnap_seg_panel *p, const struct msnap_snapshot *s, s
     return true;
 }
 
+float msnap_seg_gap(const struct msnap_seg_group *g, const struct msnap_seg_scale *scale)
+{
+    const double mean = g->n ? (double)g->bytes / (double)g->n * scale->px_per_byte : 0;
+    return mean >= 24 ? 4 : mean >= 8 ? 2 : mean >= 3 ? 1 : 0;
+}
+
 bool msnap_seg_next(const struct msnap_seg_panel *p, const struct msnap_seg_group *g, const struct msnap_seg_scale *scale,
                     float width, struct msnap_seg_cursor *at, struct msnap_seg_piece *out)
 {
@@ -129,7 +135,7 @@ bool msnap_seg_next(const struct msnap_seg_panel *p, const struct msnap_seg_grou
     }
     *out = (struct msnap_seg_piece){at->done, to, (float)at->x, (float)w, at->row};
     at->done = to;
-    at->x += w + (double)scale->gap;
+    at->x += w + (double)msnap_seg_gap(g, scale);
     if (to == size) {
         at->i++;
         at->done = 0;
@@ -153,12 +159,10 @@ float msnap_seg_height(const struct msnap_seg_panel *p, const struct msnap_seg_s
     return height;
 }
 
-static struct msnap_seg_scale scale_of(double px_per_byte, float pitch, double mean_bytes)
+static struct msnap_seg_scale scale_of(double px_per_byte, float pitch)
 {
-    const double mean = mean_bytes * px_per_byte;
     const float label = pitch >= 30 ? 14 : 0, space = pitch >= 18 ? 5 : pitch >= 9 ? 3 : 1.5f;
-    return (struct msnap_seg_scale){px_per_byte, pitch, pitch - label - space, label,
-                                    mean >= 24 ? 4 : mean >= 8 ? 2 : mean >= 3 ? 1 : 0};
+    return (struct msnap_seg_scale){px_per_byte, pitch, pitch - label - space, label};
 }
 
 static bool fits(const struct msnap_seg_panel *panels, size_t n, const struct msnap_seg_scale *scale, float width, float height)
@@ -170,20 +174,17 @@ static bool fits(const struct msnap_seg_panel *panels, size_t n, const struct ms
 }
 
 /* A segment with few blocks stays in one row; one with many may fill several. */
-static double largest_scale(const struct msnap_seg_panel *panels, size_t n, float width, double *mean)
+static double largest_scale(const struct msnap_seg_panel *panels, size_t n, float width)
 {
     enum { BLOCKS_IN_A_ROW = 60 };
-    double most = 1e9, sum = 0, count = 0;
+    double most = 1e9;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < panels[i].map.n_segments; k++) {
             const struct msnap_map_segment *g = &panels[i].map.segments[k];
             const double rows = (double)(1 + g->n_blocks / BLOCKS_IN_A_ROW), size = g->size ? (double)g->size : 1;
             most = fmin(most, rows * (double)width / size);
-            sum += size;
-            count++;
         }
     }
-    *mean = count > 0 ? sum / count : 1;
     return most;
 }
 
@@ -203,21 +204,21 @@ struct msnap_seg_scale msnap_seg_fit(const struct msnap_seg_panel *panels, size_
 {
     static const float pitches[] = {54, 44, 36, 30, 22, 16, 12, 9, 6, 4};
     enum { WIDE_ENOUGH = 56, USUAL = 6 /* 12 pixels */ };
-    double mean, usual = 0;
-    const double most = largest_scale(panels, n, width, &mean);
+    double usual = 0;
+    const double most = largest_scale(panels, n, width);
     for (size_t i = 0; i < n; i++)
         usual = fmax(usual, usual_size(&panels[i]));
     struct msnap_seg_scale best = {0};
     for (size_t k = 0; k < sizeof pitches / sizeof pitches[0]; k++) {
         double low = 0, high = most;
-        struct msnap_seg_scale scale = scale_of(most, pitches[k], mean);
+        struct msnap_seg_scale scale = scale_of(most, pitches[k]);
         if (!fits(panels, n, &scale, width, height)) {
             for (int round = 0; round < 40; round++) {
                 const double middle = (low + high) / 2;
-                scale = scale_of(middle, pitches[k], mean);
+                scale = scale_of(middle, pitches[k]);
                 *(fits(panels, n, &scale, width, height) ? &low : &high) = middle;
             }
-            scale = scale_of(low, pitches[k], mean);
+            scale = scale_of(low, pitches[k]);
         } else {
             low = most;
         }
@@ -227,5 +228,5 @@ struct msnap_seg_scale msnap_seg_fit(const struct msnap_seg_panel *panels, size_
         if (low >= 0.999 * most || low * usual >= WIDE_ENOUGH || k >= USUAL)
             return best;
     }
-    return best.pitch > 0 ? best : scale_of((double)width / 1e12, 4, mean);
+    return best.pitch > 0 ? best : scale_of((double)width / 1e12, 4);
 }

@@ -155,6 +155,7 @@ static float draw_group(struct segments *g, const struct msnap_seg_panel *p, con
 {
     struct msnap_seg_cursor at = {0};
     struct msnap_seg_piece piece = {0};
+    struct msnap_seg_crowd crowd = {0};
     const float left = p->box.left;
     msnap_canvas_text(g->c, MSNAP_LOOK_LABEL, left, y + 13, group_words(g, p, group), g->width, NULL);
     y += (float)MSNAP_SEG_HEADING;
@@ -162,11 +163,14 @@ static float draw_group(struct segments *g, const struct msnap_seg_panel *p, con
         const struct msnap_map_segment *m = &p->map.segments[p->order[group->first + at.i]];
         if (!msnap_seg_next(p, group, &g->scale, g->width, &at, &piece))
             break;
+        if (piece.x == 0)
+            msnap_seg_end_crowd(g->c, &crowd);
         const float top = y + (float)piece.row * g->scale.pitch + g->scale.label;
         /* A bar that is alone in its group may have a label that goes on beyond it. */
         draw_label(g, m, p, &piece, left, top, group->n == 1 ? g->width : piece.w - 2);
-        msnap_seg_draw(g->c, p, m, &piece, &g->scale, &g->colours, left, top);
+        msnap_seg_draw(g->c, p, m, &piece, &g->scale, &g->colours, left, top, &crowd);
     }
+    msnap_seg_end_crowd(g->c, &crowd);
     return y + (float)(piece.row + 1) * g->scale.pitch + (float)MSNAP_SEG_GROUP_GAP;
 }
 
