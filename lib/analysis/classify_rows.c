@@ -84,6 +84,19 @@ static bool copies_parameters(const struct evidence *e, const struct row *r)
     return t->n >= 3 && (t->n_doubled == t->n || t->n_halved == t->n);
 }
 
+/* One block for all parameters, padded at most a little; as they are, twice or half as wide. */
+static bool holds_all_parameters(const struct evidence *e, uint64_t size)
+{
+    const uint64_t totals[] = {e->parameter_bytes, e->made_parameter_bytes};
+    for (size_t i = 0; i < 2; i++)
+        for (unsigned shift = 0; shift < 3; shift++) {
+            const uint64_t whole = totals[i] << shift >> 1;
+            if (whole && size >= whole && size - whole <= whole / 64)
+                return true;
+        }
+    return false;
+}
+
 static enum msnap_rule_id rule_of_user(const struct evidence *e, const struct row *r)
 {
     const struct next_phases *next = &e->next[r->phase];
@@ -104,6 +117,8 @@ static enum msnap_rule_id rule_of_user(const struct evidence *e, const struct ro
         if (is_setting_up && e->second_optimizer != MSNAP_NO_EVENT && row_outlives(r, e->second_optimizer) &&
             msnap_sizes_count(&e->gradients, r->size) > 0 && !msnap_is_parameter_size(e, r->size))
             return r->facts.flags & FACT_MAKES ? RULE(built_by_init) : RULE(has_a_gradient);
+        if (is_setting_up && holds_all_parameters(e, r->size))
+            return RULE(flat_parameters);
         if (is_setting_up && (r->facts.flags & FACT_MAKES) && msnap_is_parameter_size(e, r->size))
             return RULE(built_by_init);
     }
@@ -139,6 +154,9 @@ static enum msnap_rule_id rule_in_forward(const struct evidence *e, const struct
         return RULE(matmul_scratch);
     if (e->steps->phases[r->phase].is_user_code)
         return rule_without_modules(e, r);
+    if (r->facts.role == ROLE_NONE && e->forward_stream && msnap_alloc_stream(e->h, r->row) != e->forward_stream &&
+        e->next[r->phase].first[MSNAP_PHASE_FORWARD] != MSNAP_NO_EVENT && row_outlives(r, e->next[r->phase].first[MSNAP_PHASE_FORWARD]))
+        return RULE(fetched_ahead);
     return !e->has_backward ? RULE(kept_between_calls) : RULE(held_for_backward);
 }
 

@@ -27,7 +27,17 @@ struct stack_tally {
     bool sizes_differ;
 };
 
+/* The first block of a workspace's size that a forward pass on a stream made and nothing freed. */
+enum { MAX_SCRATCHES = 64 };
+struct scratch {
+    uint64_t size;
+    uint32_t stream;
+    size_t row;
+};
+
 struct evidence {
+    struct scratch scratches[MAX_SCRATCHES];
+    size_t n_scratches;
     const struct msnap_history *h;
     const struct msnap_steps *steps;
     const struct msnap_stack_facts *facts; /* by stack */
@@ -41,7 +51,9 @@ struct evidence {
     struct msnap_sizes dropped;            /* sizes of what zero_grad frees */
     struct msnap_sizes states;             /* without stacks: sizes of what outlives an optimizer's step */
     struct stack_tally *tally;             /* by stack: blocks that user code or a copier made and kept */
-    uint64_t parameter_bytes;
+    uint64_t parameter_bytes;              /* kept */
+    uint64_t made_parameter_bytes;         /* those included that did not last: flattened into others, or moved on */
+    uint32_t forward_stream;               /* of the first block that a module made; 0: none */
     bool explained;                        /* what outlives backward passes is of the known parameters' sizes, nearly all of it */
     bool frees_have_stacks;                /* frees carry the stack that freed, not a copy of the one that made */
     uint32_t last_work;                    /* the last event of the last backward phase, of the last forward one where there is none */

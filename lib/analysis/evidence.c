@@ -34,13 +34,28 @@ bool msnap_is_parameter_size(const struct evidence *e, uint64_t size)
     return msnap_sizes_count(&e->parameters, size) > 0;
 }
 
+static bool is_scratch_size(uint64_t size)
+{
+    const uint64_t kib = size / 1024;
+    return size % 1024 == 0 && (kib == 32768 || kib == 8320 || kib == 4224 || kib == 1024);
+}
+
+/* The same stream makes it once; its number in the list, or the list's length. */
+static size_t find_scratch(const struct evidence *e, const struct row *r)
+{
+    const uint32_t stream = msnap_alloc_stream(e->h, r->row);
+    size_t i = 0;
+    while (i < e->n_scratches && (e->scratches[i].size != r->size || e->scratches[i].stream != stream))
+        i++;
+    return i;
+}
+
 /* cuBLAS keeps one workspace for each thread and stream from its first matrix product on; the
  * sizes are PyTorch's defaults (Hopper and later, others; cublasLt). Some programs drop them at
  * their very end. */
 bool msnap_is_matmul_scratch(const struct evidence *e, const struct row *r)
 {
-    const uint64_t kib = r->size / 1024;
-    if (r->size % 1024 || (kib != 32768 && kib != 8320 && kib != 4224 && kib != 1024))
+    if (!is_scratch_size(r->size))
         return false;
     if (r->freed != MSNAP_NO_EVENT && (e->last_work == MSNAP_NO_EVENT || r->freed <= e->last_work))
         return false;
@@ -48,8 +63,11 @@ bool msnap_is_matmul_scratch(const struct evidence *e, const struct row *r)
     const bool in_backward = e->steps->phases[r->phase].kind == MSNAP_PHASE_BACKWARD;
     if (in_backward && msnap_sizes_count(&e->dropped, r->size) > 0)
         return e->second_optimizer != MSNAP_NO_EVENT && r->born < e->second_optimizer && row_outlives(r, e->second_optimizer);
-    if (!in_backward && e->second_backward != MSNAP_NO_EVENT && r->born > e->second_backward)
-        return false;
+    if (!in_backward) {
+        const size_t i = find_scratch(e, r);
+        if (i < e->n_scratches && e->scratches[i].row != r->row)
+            return false;
+    }
     return !msnap_is_parameter_size(e, r->size) && (e->parameters.n || msnap_sizes_count(&e->gradients, r->size) < 2);
 }
 
@@ -133,6 +151,7 @@ static bool gather_sizes(struct evidence *e, struct row_list *users)
         const uint8_t kind = e->steps->phases[r.phase].kind;
         bool ok = true;
         if (r.facts.role == ROLE_WEIGHT || (r.facts.role == ROLE_SHARD && kind == MSNAP_PHASE_OTHER)) {
+            e->made_parameter_bytes += r.size;
             if (row_is_kept(e, &r)) {
                 ok = msnap_sizes_add(&e->parameters, r.size);
                 e->parameter_bytes += r.size;
@@ -146,6 +165,13 @@ static bool gather_sizes(struct evidence *e, struct row_list *users)
         } else if (kind == MSNAP_PHASE_OPTIMIZER && e->steps->annotated_only) {
             if (row_is_kept(e, &r))
                 ok = msnap_sizes_add(&e->states, r.size);
+        }
+        if (!e->forward_stream && r.facts.role == ROLE_FORWARD && kind == MSNAP_PHASE_FORWARD)
+            e->forward_stream = msnap_alloc_stream(e->h, i);
+        if (is_scratch_size(r.size) && kind == MSNAP_PHASE_FORWARD && msnap_is_matmul_scratch(e, &r)) {
+            const size_t k = find_scratch(e, &r);
+            if (k == e->n_scratches && k < MAX_SCRATCHES)
+                e->scratches[e->n_scratches++] = (struct scratch){r.size, msnap_alloc_stream(e->h, r.row), i};
         }
         if (e->steps->phases[r.phase].is_user_code && (msnap_freed_by(e, &r).flags & FACT_IN_BACKWARD))
             e->tally[r.stack].n_for_backward++;

@@ -120,6 +120,14 @@ static void copies_of_all_parameters_are_weights(void **state)
     free(l);
 }
 
+static void one_block_for_all_parameters_is_a_weight(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "I+f100 I+n77 " STEP, NULL, NULL); /* twice as wide as w and v */
+    assert_is(l, 'f', "weight", "flat_parameters");
+    assert_string_equal(loop_category(l, 'n'), "input");
+    free(l);
+}
+
 static void a_deep_copy_of_a_model_is_a_weight(void **state)
 {
     struct loop *l = loop_classified(*state, SET_UP "Y+e40 Y+f10 " STEP, NULL, NULL);
@@ -263,7 +271,7 @@ int main(void)
         TEST(user_code_alone_can_be_the_forward_pass), TEST(two_passes_between_two_steps_without_stacks),
         TEST(checkpointing_makes_activations_again), TEST(a_forward_pass_alone_keeps_nothing_but_what_outlives_it),
         TEST(a_cache_of_keys_is_kept), TEST(a_loader_moves_input), TEST(copies_of_all_parameters_are_weights),
-        TEST(a_deep_copy_of_a_model_is_a_weight), TEST(a_tensor_with_a_gradient_is_a_weight), TEST(ddp_makes_buckets),
+        TEST(a_deep_copy_of_a_model_is_a_weight), TEST(one_block_for_all_parameters_is_a_weight), TEST(a_tensor_with_a_gradient_is_a_weight), TEST(ddp_makes_buckets),
         TEST(buckets_hold_the_gradients_where_nothing_else_does), TEST(shards_by_when_they_are_made), TEST(cublas_keeps_a_workspace),
         TEST(tuning_is_temporary_however_long), TEST(without_stacks_annotations_and_lives_tell), TEST(nothing_known_is_unknown),
         TEST(the_users_rules_come_first), TEST(too_many_rules_are_refused), TEST(categories_add_up_to_the_moment),
