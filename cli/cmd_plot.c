@@ -16,7 +16,7 @@ static const char *const x_words[] = {"auto", "events", "time", NULL};          
 static const struct opt options[] = {
     {"kind", 'k', OPT_CHOICE, NULL, kind_words, "what to draw (default: timeline)", 0, 0},
     {"by", 'b', OPT_CHOICE, NULL, by_words,
-     "what a colour stands for (default: category where memsnap\ncan tell them, else line or stack)", 0, 0},
+     "what a colour stands for (default: category where memsnap\ncan tell them, else line or stack; segments: the state)", 0, 0},
     {"at", 0, OPT_STRING, "MOMENT", NULL,
      "segments and flame: peak (the default), oom, end, start or an\nevent number; segments: up to four side by side, as in\npeak,end", 0, 0},
     {"top", 'n', OPT_INT, "N", NULL, "groups with a colour of their own (default: 10)", 1, MSNAP_PLOT_MAX_TOP},
@@ -197,16 +197,21 @@ static int run(struct cli *cli)
 
 const struct command command_plot = {
     .name = "plot",
-    .summary = "Memory over time as a picture: SVG, PNG or PDF",
+    .summary = "Memory over time or at a moment as a picture: SVG, PNG or PDF",
     .operands = "FILE -o PICTURE",
     .about =
         "Kinds: timeline (allocated bytes, stacked by who holds them at the peak, under the line of\n"
-        "what is reserved) and reserved (reserved, active, allocated and requested bytes).\n\n"
-        "Each column of pixels shows its highest moment: no peak is lost, however short. Memory from\n"
-        "before the recording is the grey base. The ending of PICTURE chooses the format; resting\n"
-        "the pointer on an area of an SVG names its stack. docs/pictures.md tells how to read them.\n",
+        "what is reserved), reserved (reserved, active, allocated and requested bytes), segments (the\n"
+        "segments at a moment or at several, and the blocks in them by state or --by group), flame\n"
+        "(the bytes allocated at a moment by call stack).\n\n"
+        "Over time, each column of pixels shows its highest moment: no peak is lost, however short.\n"
+        "Memory from before the recording is the grey base. The ending of PICTURE chooses the format;\n"
+        "resting the pointer on a shape of an SVG says what it is. Segments and flame are as high as\n"
+        "what they show unless --height is given. docs/pictures.md tells how to read them.\n",
     .examples = "  memsnap plot run.pickle -o peak.svg\n"
-                "  memsnap plot run.pickle --by stack --from 12.5s --to 14s -o step.png --scale 2\n",
+                "  memsnap plot run.pickle --by stack --from 12.5s --to 14s -o step.png --scale 2\n"
+                "  memsnap plot run.pickle --kind segments --at peak,end -o segments.svg\n"
+                "  memsnap plot run.pickle --kind flame --at oom -o flame.svg\n",
     .min_operands = 1,
     .max_operands = 1,
     .takes = TAKES_DEVICE | TAKES_OUTPUT | TAKES_SNAPSHOT,

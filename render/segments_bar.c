@@ -54,7 +54,7 @@ void msnap_seg_end_crowd(struct msnap_canvas *c, struct msnap_seg_crowd *k)
 {
     char all[24], unused[24];
     if (k->n_blocks && k->end > k->x && k->n_looks) {
-        const char *title = msnap_scene_format(c->scene, "%zu blocks or parts of them, %s; of these unused: %s", k->n_blocks,
+        const char *title = msnap_scene_format(c->scene, "%zu block%s or parts of them, %s; of these unused: %s", k->n_blocks, k->n_blocks == 1 ? "" : "s",
                                                msnap_format_bytes(all, k->all_bytes), msnap_format_bytes(unused, k->free_bytes));
         float bottom = k->top + k->height;
         for (size_t i = 0; i < k->n_looks; i++) {

@@ -77,7 +77,14 @@ static void open_group(struct msnap_sink *sink, const struct msnap_look *look)
 static void put_title(struct msnap_sink *sink, const char *title)
 {
     msnap_puts(sink, "<title>");
-    msnap_put_xml(sink, title, strlen(title));
+    for (;;) { /* escaping knows no line breaks; here they are wanted */
+        const size_t n = strcspn(title, "\n");
+        msnap_put_xml(sink, title, n);
+        if (!title[n])
+            break;
+        msnap_put(sink, "\n", 1);
+        title += n + 1;
+    }
     msnap_puts(sink, "</title>");
 }
 
