@@ -82,6 +82,8 @@ enum msnap_status msnap_blockmap_build(const struct msnap_history *h, uint32_t e
     struct msnap_alloc_config config;
     struct msnap_books b;
     struct msnap_books_feed f;
+    if (event != MSNAP_NO_EVENT && !h->device->n_events)
+        return msnap_fail(err, MSNAP_EUSAGE, "there is no event %u; the device has none", event);
     if (event != MSNAP_NO_EVENT && event >= h->device->n_events)
         return msnap_fail(err, MSNAP_EUSAGE, "there is no event %u; the last one is %zu", event, h->device->n_events - 1);
     msnap_alloc_config_of(h->snapshot, &config);

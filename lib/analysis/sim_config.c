@@ -197,6 +197,8 @@ static enum msnap_status parse_option(struct parser *p)
         return s;
     }
     if (is(p, name, "large_segment_size_mb")) {
+        if (p->i >= p->n)
+            return bad(p, "large_segment_size_mb must be above 10");
         p->i++; /* read in a first pass */
         return MSNAP_OK;
     }
