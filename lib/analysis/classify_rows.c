@@ -68,6 +68,8 @@ static enum msnap_rule_id rule_in_backward(const struct evidence *e, const struc
         if (kind == MSNAP_PHASE_BACKWARD || (kind == MSNAP_PHASE_FORWARD && e->explained && !msnap_is_parameter_size(e, r->size)))
             return RULE(second_order);
     }
+    if (e->steps->phases[r->phase].returns_gradients)
+        return RULE(returned_by_grad);
     if (e->explained && !msnap_is_parameter_size(e, r->size) && !(r->facts.flags & FACT_ACCUMULATE))
         return RULE(gradient_of_activation);
     return r->facts.flags & FACT_ACCUMULATE ? RULE(accumulates) : RULE(outlives_backward);
@@ -111,7 +113,7 @@ static enum msnap_rule_id rule_of_user(const struct evidence *e, const struct ro
             const uint32_t pass = next->first[MSNAP_PHASE_FORWARD], step = next->first[MSNAP_PHASE_OPTIMIZER];
             if (after_backward && !is_setting_up && pass != MSNAP_NO_EVENT && !row_outlives(r, pass))
                 return RULE(copies_of_gradients);
-            if (is_setting_up || step == MSNAP_NO_EVENT || (row_outlives(r, step) && (pass == MSNAP_NO_EVENT || row_outlives(r, pass))))
+            if (is_setting_up || (step == MSNAP_NO_EVENT && !after_backward) || (!after_backward && row_outlives(r, step) && (pass == MSNAP_NO_EVENT || row_outlives(r, pass))))
                 return RULE(copies_of_parameters);
         }
         if (is_setting_up && e->second_optimizer != MSNAP_NO_EVENT && row_outlives(r, e->second_optimizer) &&
@@ -125,6 +127,8 @@ static enum msnap_rule_id rule_of_user(const struct evidence *e, const struct ro
     if (r->facts.role == ROLE_COPY && is_setting_up && !e->parameters.n)
         return RULE(copies_of_parameters);
     if (next->first[MSNAP_PHASE_FORWARD] != MSNAP_NO_EVENT && row_outlives(r, next->first[MSNAP_PHASE_FORWARD])) {
+        if (r->phase && e->steps->phases[r->phase - 1].returns_gradients)
+            return RULE(held_for_backward); /* computed from what torch.autograd.grad returned */
         /* What only autograd holds is no batch of the user's. */
         return msnap_freed_by(e, r).flags & FACT_IN_BACKWARD ? RULE(only_autograd_holds) : RULE(made_before_forward);
     }
@@ -183,7 +187,15 @@ static enum msnap_rule_id rule_without_stack(const struct evidence *e, const str
     case MSNAP_PHASE_OTHER:
     case MSNAP_N_PHASES: break;
     }
-    return !row_is_kept(e, r) && r->freed != MSNAP_NO_EVENT ? RULE(user_scratch) : RULE(no_evidence);
+    if (r->freed != MSNAP_NO_EVENT)
+        return row_is_kept(e, r) ? RULE(no_evidence) : RULE(user_scratch);
+    if (!e->dump_stack)
+        return RULE(no_evidence);
+    /* The dump has stacks for what is still there. */
+    const struct msnap_stack_facts at_dump = e->facts[e->dump_stack[r->row]];
+    if ((at_dump.flags & FACT_STACK) && msnap_is_matmul_scratch(e, r))
+        return RULE(matmul_scratch);
+    return at_dump.flags & FACT_IN_FORWARD ? RULE(kept_between_calls) : at_dump.flags & FACT_STACK ? RULE(kept_by_user) : RULE(no_evidence);
 }
 
 enum msnap_rule_id msnap_rule_of(const struct evidence *e, const struct row *r)
@@ -209,6 +221,7 @@ enum msnap_rule_id msnap_rule_of(const struct evidence *e, const struct row *r)
     case ROLE_FORWARD:
     case ROLE_SOFT:
     case ROLE_BACKWARD:
+    case ROLE_GRAD_CALL:
     case ROLE_COPY:
     case ROLE_BARRIER:
     case N_ROLES: break;
@@ -237,6 +250,7 @@ enum msnap_rule_id msnap_rule_of_initial(const struct evidence *e, size_t row)
     case ROLE_FORWARD:
     case ROLE_SOFT:
     case ROLE_BACKWARD:
+    case ROLE_GRAD_CALL:
     case ROLE_ZERO_GRAD:
     case ROLE_GRADS:
     case ROLE_COPY:

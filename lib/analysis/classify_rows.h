@@ -42,6 +42,7 @@ struct evidence {
     const struct msnap_steps *steps;
     const struct msnap_stack_facts *facts; /* by stack */
     const struct next_phases *next;        /* by phase */
+    const uint32_t *dump_stack;            /* by row: the stack of its block at the dump; NULL where events have stacks */
     uint32_t first_pass;                   /* the first event of the first forward or backward phase; MSNAP_NO_EVENT: none */
     uint32_t second_backward;              /* the first event of the second backward phase */
     bool has_backward;                     /* at all */

@@ -2,9 +2,17 @@
  * stacks made blocks of such sizes. */
 #include "analysis/classify_rows.h"
 
+#include "base/addrmap.h"
 #include "base/arena.h"
 
 #include <string.h>
+
+/* Roles that need no phase and no life to decide. */
+static bool decides_alone(uint8_t role)
+{
+    return role == ROLE_WEIGHT || role == ROLE_OPTIMIZER || role == ROLE_SHARD || role == ROLE_COMM || role == ROLE_DATA ||
+           role == ROLE_CACHE || role == ROLE_WORKSPACE;
+}
 
 void msnap_row_at(const struct evidence *e, size_t row, struct row *out)
 {
@@ -17,6 +25,8 @@ void msnap_row_at(const struct evidence *e, size_t row, struct row *out)
     out->stack = h->snapshot->events.stack[event];
     out->size = h->snapshot->events.size[event];
     out->facts = e->facts[out->stack];
+    if (e->dump_stack && decides_alone(e->facts[e->dump_stack[row]].role))
+        out->facts = e->facts[e->dump_stack[row]];
     while (out->phase + 1 < e->steps->n_phases && e->steps->phases[out->phase + 1].first <= out->born)
         out->phase++;
 }
@@ -215,6 +225,33 @@ static void tally(struct evidence *e, size_t row)
     t->n_halved += like_parameter(e, r.size * 2);
 }
 
+/* Where only the state at the dump has stacks, those of blocks that are still there tell much. */
+static bool find_dump_stacks(struct evidence *e, struct msnap_arena *arena)
+{
+    const struct msnap_history *h = e->h;
+    const struct msnap_snapshot *s = h->snapshot;
+    const struct msnap_allocs *a = &h->allocs;
+    const struct msnap_mem mem = msnap_arena_mem(arena);
+    uint32_t *stacks = MSNAP_NEW(arena, uint32_t, a->n);
+    struct msnap_addrmap map;
+    if (!stacks || !msnap_addrmap_init(&map, mem))
+        return false;
+    bool ok = true;
+    for (size_t r = a->n_initial; r < a->n && ok; r++)
+        if (a->request_event[r] == MSNAP_NO_EVENT)
+            ok = msnap_addrmap_insert(&map, mem, msnap_alloc_addr(h, r), (uint32_t)r + 1);
+    for (size_t g = h->device->first_segment; ok && g < h->device->first_segment + h->device->n_segments; g++)
+        for (size_t k = 0; k < s->segments.n_blocks[g]; k++) {
+            const size_t i = s->segments.first_block[g] + k;
+            const uint32_t row = s->blocks.state[i] == MSNAP_BLOCK_ALLOCATED ? msnap_addrmap_find(&map, s->blocks.address[i]) : 0;
+            if (row)
+                stacks[row - 1] = s->blocks.stack[i];
+        }
+    msnap_addrmap_release(&map, mem);
+    e->dump_stack = stacks;
+    return ok;
+}
+
 bool msnap_evidence_gather(struct evidence *e, const struct msnap_history *h, const struct msnap_steps *steps, struct msnap_arena *arena)
 {
     *e = (struct evidence){.h = h, .steps = steps, .facts = steps->facts, .parameters = {.arena = arena}, .gradients = {.arena = arena},
@@ -225,6 +262,8 @@ bool msnap_evidence_gather(struct evidence *e, const struct msnap_history *h, co
     e->frees_have_stacks = msnap_frees_have_stacks(h);
     if (!steps->n_phases)
         return true;
+    if (steps->annotated_only && !find_dump_stacks(e, arena))
+        return false;
     struct row_list users = {.arena = arena};
     if (!gather_sizes(e, &users))
         return false;

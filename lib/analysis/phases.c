@@ -30,6 +30,7 @@ static uint8_t kind_of(struct msnap_stack_facts f)
     case ROLE_NONE:
     case ROLE_SOFT:
     case ROLE_BACKWARD:
+    case ROLE_GRAD_CALL:
     case N_ROLES: break;
     }
     return f.flags & FACT_IN_FORWARD ? MSNAP_PHASE_FORWARD : f.flags & FACT_OPTIMIZER ? MSNAP_PHASE_OPTIMIZER : MSNAP_PHASE_OTHER;
@@ -148,6 +149,8 @@ static bool by_stacks(const struct msnap_history *h, struct msnap_arena *arena, 
         if (kind != current && !push(&l, l.n ? (uint32_t)i : 0, kind))
             return false;
         current = kind;
+        if (out->facts[stack[i]].role == ROLE_GRAD_CALL)
+            l.v[l.n - 1].returns_gradients = true;
     }
     join_losses(&l);
     if (!has_modules)

@@ -93,10 +93,14 @@ static uint32_t backward_begins(const struct bare *b, uint32_t first, uint32_t e
     return event;
 }
 
+/* No block of a real device is larger; sums of a hostile file stay within 64 bits. */
+#define MOST (UINT64_C(1) << 40)
+
 static int64_t change_of(const struct bare *b, uint32_t event)
 {
     const size_t row = b->h->device->first_event + event;
-    const int64_t size = (int64_t)(b->h->snapshot->events.size[row] & INT64_MAX);
+    const uint64_t whole = b->h->snapshot->events.size[row];
+    const int64_t size = whole < MOST ? (int64_t)whole : (int64_t)MOST;
     switch (b->h->snapshot->events.action[row]) {
     case MSNAP_ALLOC: return size;
     case MSNAP_FREE_REQUESTED: return -size;

@@ -181,6 +181,7 @@ static struct msnap_stack_facts put_before(struct frame_facts f, struct msnap_st
         out.role = ROLE_BARRIER;
         out.flags &= (uint8_t)~(FACT_OPTIMIZER | FACT_IN_FORWARD | FACT_LIBRARY_STEP);
         return out;
+    case ROLE_GRAD_CALL:
     case ROLE_BACKWARD: out.flags |= FACT_IN_BACKWARD; break;
     case ROLE_FORWARD: out.flags |= FACT_IN_FORWARD; break;
     case ROLE_OPTIMIZER: out.flags |= FACT_OPTIMIZER; break;

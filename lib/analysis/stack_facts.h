@@ -10,6 +10,7 @@ enum frame_role {
     ROLE_FORWARD,   /* within a module's call */
     ROLE_SOFT,      /* torch.nn.functional, code that torch.compile made: forward unless callers say otherwise */
     ROLE_BACKWARD,  /* the autograd engine, and who waits for it */
+    ROLE_GRAD_CALL, /* torch.autograd.grad: a backward pass that returns gradients and sets none */
     ROLE_OPTIMIZER, /* Optimizer.step and what it calls */
     ROLE_ZERO_GRAD, /* dropping gradients */
     ROLE_GRADS,     /* works on gradients after backward: clipping, unscaling */

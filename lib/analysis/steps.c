@@ -140,16 +140,16 @@ static uint32_t first_event_of_work(const struct msnap_history *h, const struct 
     return start;
 }
 
-/* Allocated bytes after each event, in units of 512 bytes: blocks are whole multiples. */
-static bool level_after(const struct msnap_history *h, struct msnap_arena *arena, int32_t **out)
+/* What each event changes, in units of 512 bytes: blocks are whole multiples. */
+static bool changes_of(const struct msnap_history *h, struct msnap_arena *arena, uint32_t **out)
 {
     const struct msnap_allocs *a = &h->allocs;
     const size_t n = h->device->n_events;
-    int32_t *delta = MSNAP_NEW(arena, int32_t, n + 1);
+    uint32_t *delta = MSNAP_NEW(arena, uint32_t, n + 1); /* wraps in a hostile file, and does no harm there */
     if (!delta)
         return false;
     for (size_t r = 0; r < a->n; r++) {
-        const int32_t units = (int32_t)(a->block_size[r] / 512);
+        const uint32_t units = (uint32_t)(a->block_size[r] / 512);
         if (r < a->n_initial && r >= a->n_initial - a->n_initial_pending)
             continue;
         if (r >= a->n_initial)
@@ -163,14 +163,14 @@ static bool level_after(const struct msnap_history *h, struct msnap_arena *arena
 
 static enum msnap_status fill(const struct msnap_history *h, struct msnap_step *steps, size_t n, struct msnap_arena *arena, struct msnap_error *err)
 {
-    int32_t *delta = NULL;
+    uint32_t *delta = NULL;
     int64_t level = (int64_t)h->start.allocated;
     size_t k = 0;
-    if (!h->allocated && !level_after(h, arena, &delta))
+    if (!h->allocated && !changes_of(h, arena, &delta))
         return no_memory(err);
     for (size_t i = 0; i < h->device->n_events && k < n; i++) {
         const int64_t before = level;
-        level = delta ? level + (int64_t)delta[i] * 512 : (int64_t)h->allocated[i];
+        level = delta ? level + (int64_t)(int32_t)delta[i] * 512 : (int64_t)h->allocated[i];
         if (i == steps[k].first)
             steps[k].growth_bytes = -before;
         if (i >= steps[k].first && (uint64_t)level > steps[k].peak_bytes)

@@ -47,6 +47,13 @@ static void what_a_later_backward_frees_is_of_second_order(void **state)
     free(l);
 }
 
+static void what_autograd_grad_returns_is_no_gradient(void **state)
+{
+    struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 H+s1 B+g40 B+d10 B-h H-s L+l1 U-g U-d", NULL, NULL);
+    assert_is(l, 'g', "activation", "returned_by_grad");
+    free(l);
+}
+
 static void an_optimizer_may_step_within_a_backward_pass(void **state)
 {
     struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 A+s1 B+g40 P+m40 P+u40 P-u B-h A-s U-x U+x3 F+h5", NULL, NULL);
@@ -267,7 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_whole_step), TEST(what_a_backward_pass_leaves_is_a_gradient), TEST(a_size_that_no_parameter_has_is_no_gradient),
         TEST(what_a_later_backward_frees_is_of_second_order), TEST(zero_grad_within_a_backward_pass_drops_gradients),
-        TEST(an_optimizer_may_step_within_a_backward_pass), TEST(what_only_autograd_holds_is_no_input),
+        TEST(what_autograd_grad_returns_is_no_gradient), TEST(an_optimizer_may_step_within_a_backward_pass), TEST(what_only_autograd_holds_is_no_input),
         TEST(user_code_alone_can_be_the_forward_pass), TEST(two_passes_between_two_steps_without_stacks),
         TEST(checkpointing_makes_activations_again), TEST(a_forward_pass_alone_keeps_nothing_but_what_outlives_it),
         TEST(a_cache_of_keys_is_kept), TEST(a_loader_moves_input), TEST(copies_of_all_parameters_are_weights),

@@ -23,6 +23,7 @@ struct msnap_phase {
     uint32_t first, last;
     uint8_t kind; /* enum msnap_phase_kind */
     bool is_user_code; /* a forward phase in which no module was called: it reaches back to the phase before */
+    bool returns_gradients; /* a backward phase of torch.autograd.grad, which sets no .grad */
 };
 
 struct msnap_step {

@@ -2,7 +2,8 @@
  * block's letter, and at birth its size: "W+w1000 U+x300 F+h500 B+g1000 B-h O+m1000 Z-g".
  *
  * Stacks: W a module's weights move, F a module's forward, U the user's loop, V another line of it,
- * L the loss in the loop, B the engine's thread (no frames), A who waits for it, O the optimizer,
+ * L the loss in the loop, B the engine's thread (no frames), A who waits for it, H the same
+ * for autograd.grad, O the optimizer,
  * o the optimizer of another line, P the optimizer in a hook of the engine, Z zero_grad, D a data
  * loader, R checkpointing in the engine's thread, C DDP, S FSDP on the main thread, T FSDP in the
  * engine's thread, K a key-value cache, Y a deep copy, I a builder's __init__, M torch.compile's
@@ -83,7 +84,8 @@ static inline void loop_stacks(struct loop *l)
     l->stack_of['F'] = loop_call(l, module, SITE "torch/nn/modules/linear.py", 1, "forward");
     l->stack_of['K'] = loop_call(l, module, SITE "transformers/cache_utils.py", 1, "update");
     l->stack_of['W'] = loop_call(l, line, SITE "torch/nn/modules/module.py", 2, "convert");
-    l->stack_of['A'] = loop_call(l, line, SITE "torch/autograd/__init__.py", 1, "_make_grads");
+    l->stack_of['A'] = loop_call(l, loop_call(l, line, SITE "torch/autograd/__init__.py", 3, "backward"), SITE "torch/autograd/__init__.py", 1, "_make_grads");
+    l->stack_of['H'] = loop_call(l, loop_call(l, line, SITE "torch/autograd/__init__.py", 2, "grad"), SITE "torch/autograd/__init__.py", 1, "_make_grads");
     l->stack_of['B'] = MSNAP_STACK_EMPTY;
     l->stack_of['O'] = loop_call(l, loop_call(l, line, SITE "torch/optim/optimizer.py", 1, "wrapper"), SITE "torch/optim/adam.py", 1, "step");
     l->stack_of['o'] = loop_call(l, loop_call(l, other, SITE "torch/optim/optimizer.py", 1, "wrapper"), SITE "torch/optim/adam.py", 1, "step");
