@@ -142,7 +142,7 @@ const char *msnap_group_title(struct msnap_scene *scene, const struct msnap_hist
                                                        : msnap_group_label(scene, h, by, row);
     if (bytes == 0)
         text = msnap_scene_format(scene, "%s\nnothing at the peak", text);
-    else
+    else if (bytes != UINT64_MAX)
         text = msnap_scene_format(scene, "%s\n%s at the peak, %" PRIu64 " allocation%s", text,
                                   msnap_format_bytes(size, bytes), row->count, row->count == 1 ? "" : "s");
     if (row->stack <= MSNAP_STACK_EMPTY || by == MSNAP_BY_STREAM || by == MSNAP_BY_POOL || by == MSNAP_BY_CATEGORY)

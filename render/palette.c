@@ -36,6 +36,7 @@ static const struct msnap_look looks[MSNAP_N_LOOKS] = {
     [MSNAP_LOOK_SEGMENT_FREE] = {"segment-free", 0xE9ECF0, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_SEGMENT_WASTE] = {"segment-waste", 0x8FC1E3, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_SEGMENT_PENDING] = {"segment-pending", 0x3E4C59, NONE, 0, 0, 0, false},
+    [MSNAP_LOOK_SEGMENT_REST] = {"segment-rest", 0x9FAAB6, NONE, 0, 0, 0, false},
     [MSNAP_LOOK_SEGMENT_EDGE] = {"segment-edge", NONE, 0x7B8794, 1, 0, 0, false},
     [MSNAP_LOOK_SEGMENT_DASHED] = {"segment-dashed", NONE, 0x52606D, 1, 3, 0, false},
     [MSNAP_LOOK_BLOCK_EDGE] = {"block-edge", NONE, 0xFFFFFF, 0.6f, 0, 0, false},

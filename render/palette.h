@@ -34,6 +34,7 @@ enum msnap_look_class {
     MSNAP_LOOK_SEGMENT_FREE,  /* the ground of a segment: what no block uses */
     MSNAP_LOOK_SEGMENT_WASTE, /* of a block, what was not asked for */
     MSNAP_LOOK_SEGMENT_PENDING, /* pending frees where colours stand for groups */
+    MSNAP_LOOK_SEGMENT_REST, /* allocated, of no group with a colour; darker than what is free */
     MSNAP_LOOK_SEGMENT_EDGE,  /* line: around a segment */
     MSNAP_LOOK_SEGMENT_DASHED, /* line: around a range of expandable memory */
     MSNAP_LOOK_BLOCK_EDGE,    /* line: between blocks */

@@ -68,7 +68,8 @@ const char *msnap_frame_label(struct msnap_scene *scene, const struct msnap_snap
 bool msnap_frame_is_python(const struct msnap_snapshot *s, uint32_t frame);
 const char *msnap_group_label(struct msnap_scene *s, const struct msnap_history *h, enum msnap_group_by by,
                               const struct msnap_rank_row *row);
-/* Several lines: the label in full, and the stack of the group's largest allocation. */
+/* Several lines: the label in full, `bytes` at the peak (UINT64_MAX: nothing of it), and the stack of the group's
+ * largest allocation. */
 const char *msnap_group_title(struct msnap_scene *s, const struct msnap_history *h, enum msnap_group_by by,
                               const struct msnap_rank_row *row, uint64_t bytes);
 

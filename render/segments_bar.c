@@ -23,7 +23,7 @@ static unsigned look_of(const struct bar *b, const struct msnap_map_block *v)
     if (!b->colours->group_of)
         return MSNAP_LOOK_ALLOCATED_AREA;
     const size_t group = v->row < b->c->h->allocs.n ? b->colours->group_of[v->row] : SIZE_MAX;
-    return group < b->colours->n_named ? b->colours->look[group] : MSNAP_LOOK_REST;
+    return group < b->colours->n_named ? b->colours->look[group] : MSNAP_LOOK_SEGMENT_REST;
 }
 
 static const char *block_title(struct bar *b, const struct msnap_map_block *v)

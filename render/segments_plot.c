@@ -45,7 +45,11 @@ static enum msnap_status look_at(struct segments *g, struct msnap_error *err)
     g->by = (enum msnap_group_by)c->plot->by;
     const size_t rows = msnap_canvas_legend_rows(c), room = rows > 8 ? rows - 6 : 2;
     const size_t top = c->plot->top < room ? c->plot->top : room;
-    const enum msnap_status status = msnap_grouping_build(c->h, moment(g, 0)->event, g->by, top + 1, c->scene->arena, &g->grouping, err);
+    size_t fullest = 0; /* the groups of the moment with the most to tell apart */
+    for (size_t i = 1; i < g->n; i++)
+        if (g->panels[i].map.totals.allocated > g->panels[fullest].map.totals.allocated)
+            fullest = i;
+    const enum msnap_status status = msnap_grouping_build(c->h, moment(g, fullest)->event, g->by, top + 1, c->scene->arena, &g->grouping, err);
     if (status != MSNAP_OK)
         return status;
     const size_t n_named = g->grouping.n_groups - (g->grouping.has_rest ? 1 : 0);
@@ -119,8 +123,9 @@ static const char *finding(struct segments *g)
     const char *text = "Unused:";
     for (size_t i = 0; i < g->n; i++) {
         p = &g->panels[i];
-        text = msnap_scene_format(s, "%s%s %s of %s %s", text, i ? "," : "", msnap_format_bytes(unused, p->unused),
-                                  msnap_format_bytes(reserved, p->reserved), msnap_moment_text(s, g->c->h, moment(g, i), false));
+        const char *amount = p->reserved ? msnap_scene_format(s, "%s of %s", msnap_format_bytes(unused, p->unused), msnap_format_bytes(reserved, p->reserved))
+                                         : "nothing reserved";
+        text = msnap_scene_format(s, "%s%s %s %s", text, i ? "," : "", amount, msnap_moment_text(s, g->c->h, moment(g, i), false));
     }
     return text;
 }
@@ -198,20 +203,33 @@ static void draw_axis(struct segments *g, const struct msnap_seg_panel *p, float
     msnap_canvas_text(g->c, MSNAP_LOOK_NOTE, p->box.left, base + 33, "bytes along a row", g->width, NULL);
 }
 
+static const char *panel_head(struct segments *g, size_t i)
+{
+    struct msnap_scene *s = g->c->scene;
+    const struct msnap_seg_panel *p = &g->panels[i];
+    char size[24];
+    const char *text = "";
+    for (int brevity = 0; brevity < 3; brevity++) {
+        const char *when = msnap_moment_text(s, g->c->h, moment(g, i), brevity == 0);
+        text = !p->reserved ? msnap_scene_format(s, "%c%s: nothing", when[0] - 'a' + 'A', when + 1)
+                            : msnap_scene_format(s, "%c%s: %s%s, %s used", when[0] - 'a' + 'A', when + 1, msnap_format_bytes(size, p->reserved),
+                                                 brevity < 2 ? " reserved" : "", msnap_share_text(s, p->reserved - p->unused, p->reserved));
+        if (msnap_text_width(text, msnap_look(MSNAP_LOOK_HEAD)->font_size, true) <= g->width)
+            break;
+    }
+    return text;
+}
+
 /* Panel by panel; where the rows of the highest one end. */
 static float draw_panels(struct segments *g)
 {
     struct msnap_canvas *c = g->c;
-    char size[24];
     float lowest = c->box.top;
     for (size_t i = 0; i < g->n; i++) {
         const struct msnap_seg_panel *p = &g->panels[i];
-        const char *when = msnap_moment_text(c->scene, c->h, moment(g, i), true);
-        const char *head = msnap_scene_format(c->scene, "%c%s: %s reserved, %s used", when[0] - 'a' + 'A', when + 1,
-                                              msnap_format_bytes(size, p->reserved),
-                                              msnap_share_text(c->scene, p->reserved - p->unused, p->reserved));
+        const char *head = panel_head(g, i);
         float y = p->box.top + PANEL_HEAD;
-        msnap_canvas_text(c, MSNAP_LOOK_HEAD, p->box.left, p->box.top + 12, p->reserved ? head : "Nothing is reserved", g->width, NULL);
+        msnap_canvas_text(c, MSNAP_LOOK_HEAD, p->box.left, p->box.top + 12, head, g->width, NULL);
         for (size_t k = 0; k < p->n_groups; k++)
             y = draw_group(g, p, &p->groups[k], y);
         lowest = y > lowest ? y : lowest;
@@ -237,8 +255,8 @@ static void add_groups(struct segments *g, struct entry *entries, size_t *n)
     const size_t n_named = g->colours.n_named, first = *n;
     for (size_t k = 0; k <= n_named; k++)
         entries[(*n)++] = k < n_named ? (struct entry){.look = g->looks[k], .label = msnap_group_label(g->c->scene, g->c->h, g->by, &grouping->rows[k]),
-                                                       .title = msnap_group_title(g->c->scene, g->c->h, g->by, &grouping->rows[k], grouping->rows[k].bytes)}
-                                      : (struct entry){.look = MSNAP_LOOK_REST, .label = "all others"};
+                                                       .title = msnap_group_title(g->c->scene, g->c->h, g->by, &grouping->rows[k], UINT64_MAX)}
+                                      : (struct entry){.look = MSNAP_LOOK_SEGMENT_REST, .label = "all others"};
     for (size_t i = 0; i < g->n; i++) {
         const struct msnap_blockmap *map = &g->panels[i].map;
         for (size_t b = 0; b < map->n_blocks; b++) {
@@ -295,9 +313,10 @@ static void draw_legend(struct segments *g)
     uint64_t asked;
     entries[n++] = (struct entry){.bold = true, .label = "reserved"};
     if (by_state) {
-        entries[n++] = (struct entry){.look = MSNAP_LOOK_ALLOCATED_AREA, .label = "allocated and asked for"};
-        entries[n++] = (struct entry){.look = MSNAP_LOOK_SEGMENT_WASTE, .label = "allocated beyond what was asked for",
-                                      .title = "rounding, and remainders too small to be split off"};
+        entries[n++] = (struct entry){.look = MSNAP_LOOK_ALLOCATED_AREA, .label = "requested",
+                                      .title = "allocated, and asked for by the program"};
+        entries[n++] = (struct entry){.look = MSNAP_LOOK_SEGMENT_WASTE, .label = "rounding",
+                                      .title = "allocated and not asked for: rounding, and remainders too small to be split off"};
     } else {
         add_groups(g, entries, &n);
     }
@@ -305,7 +324,7 @@ static void draw_legend(struct segments *g)
     entries[n++] = (struct entry){.look = by_state ? MSNAP_LOOK_ACTIVE_AREA : MSNAP_LOOK_SEGMENT_PENDING, .label = "pending frees",
                                   .title = "freed, waiting for another stream"};
     entries[n++] = (struct entry){.look = MSNAP_LOOK_SEGMENT_FREE, .label = "unused", .title = "free blocks: kept by the allocator"};
-    entries[n++] = (struct entry){.look = MSNAP_LOOK_LARGEST_FREE, .label = "of these the largest free block"};
+    entries[n++] = (struct entry){.look = MSNAP_LOOK_LARGEST_FREE, .label = "largest free block"};
     for (size_t i = 0; i < g->n; i++) {
         const struct msnap_seg_panel *p = &g->panels[i];
         outside += p->map.n_outside;
@@ -329,7 +348,7 @@ static void draw_legend(struct segments *g)
                                : msnap_scene_format(s, "%s", msnap_format_bytes(bytes, entries[i].bytes[last]))};
     }
     if (g->n == 1 && msnap_moment_is_oom(g->c->h, moment(g, 0)->event, &asked))
-        rows[n_rows++] = (struct msnap_legend_row){.bold = true, .label = "asked for, and not given", .bytes = asked};
+        rows[n_rows++] = (struct msnap_legend_row){.bold = true, .label = "asked, not given", .bytes = asked};
     const char *note = outside             ? msnap_scene_format(s, "%zu live blocks lie outside every known segment: memsnap check", outside)
                        : has_expandable(g) ? "Area is bytes; a dashed edge: expandable memory."
                                            : "Area is bytes; blocks below a pixel share columns.";

@@ -56,6 +56,8 @@ static enum msnap_status split_rest(struct msnap_canvas *c, enum msnap_group_by 
                                     struct msnap_grouping *grouping, struct msnap_error *err)
 {
     struct msnap_arena *arena = c->scene->arena;
+    if (!grouping->has_rest)
+        return MSNAP_OK;
     const size_t n_named = grouping->n_groups - 1, n_columns = c->areas.n_columns, n_rows = c->h->allocs.n;
     const uint64_t *rest = split->bytes + n_named * n_columns;
     struct msnap_grouping other;
@@ -63,7 +65,7 @@ static enum msnap_status split_rest(struct msnap_canvas *c, enum msnap_group_by 
     for (size_t i = 0; i < n_columns; i++)
         if (rest[i] > rest[highest])
             highest = i;
-    if (!grouping->has_rest || n_named + 2 > MAX_GROUPS || rest[highest] < c->areas.peak.totals.allocated / SMALLEST_SHARE)
+    if (n_named + 2 > MAX_GROUPS || rest[highest] < c->areas.peak.totals.allocated / SMALLEST_SHARE)
         return MSNAP_OK;
     enum msnap_status status = msnap_grouping_build(c->h, c->areas.moment[highest], by, MAX_GROUPS - n_named, arena, &other, err);
     if (status != MSNAP_OK)
