@@ -202,16 +202,6 @@ static void draw_layers(struct msnap_canvas *c, const struct layer *layers, size
     }
 }
 
-static const char *share_of(struct msnap_scene *s, uint64_t part, uint64_t whole)
-{
-    if (whole == 0)
-        return "";
-    const double percent = 100.0 * (double)part / (double)whole;
-    if (percent > 0 && percent < 0.05)
-        return "< 0.1 %";
-    return msnap_scene_format(s, percent > 0 && percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
-}
-
 /* out[i] = the lowest (or highest) of values[i - FLOOR_REACH] to values[i + FLOOR_REACH]. */
 static void spread(const uint64_t *values, size_t n, bool lowest, uint64_t *out)
 {
@@ -263,7 +253,7 @@ static void draw_legend(struct msnap_canvas *c, enum msnap_group_by by, const st
     for (size_t i = n; i-- > 0;)
         rows[n_rows++] = (struct msnap_legend_row){.look = layers[i].look, .label = layers[i].label,
                                                    .bytes = layers[i].at_peak,
-                                                   .extra = share_of(s, layers[i].at_peak, allocated),
+                                                   .extra = msnap_share_text(s, layers[i].at_peak, allocated),
                                                    .title = layers[i].title};
     const uint32_t event = c->areas.peak.event;
     const char *heading = c->areas.window.first_event == MSNAP_NO_EVENT ? "At the dump"
