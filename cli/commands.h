@@ -12,6 +12,7 @@ extern const struct command command_peak;
 extern const struct command command_oom;
 extern const struct command command_simulate;
 extern const struct command command_leaks;
+extern const struct command command_replay;
 extern const struct command command_lines;
 extern const struct command command_tune;
 extern const struct command command_frag;

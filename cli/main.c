@@ -18,6 +18,7 @@ static const struct command *const commands[] = {
     &command_lines,
     &command_simulate,
     &command_tune,
+    &command_replay,
     &command_stats,
     &command_check,
     &command_plot,

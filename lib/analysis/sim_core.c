@@ -487,7 +487,7 @@ static uint32_t map_block(struct sim *s, uint32_t id, uint64_t want)
         size = u.size;
     if (s->config.capacity != MSNAP_NO_LIMIT && (size > s->config.capacity || s->held > s->config.capacity - size))
         return 0;
-    if (!s->driver.map(s->driver.ctx, u.addr, size))
+    if (!s->driver.map(s->driver.ctx, u.addr, size, g))
         return 0;
     unmapped_remove(s, id);
     if (u.size > size) {
@@ -842,7 +842,7 @@ void msnap_sim_start(struct sim *s)
             s->counters.family[f][p].allocated = 0;
 }
 
-bool msnap_sim_init(struct sim *s, struct msnap_mem mem, const struct msnap_sim_config *config, const struct sim_driver *driver)
+bool msnap_sim_init(struct sim *s, struct msnap_mem mem, const struct msnap_sim_config *config, const struct msnap_sim_driver *driver)
 {
     *s = (struct sim){.mem = mem, .config = *config, .driver = *driver};
     return MSNAP_VEC_PUSH(&s->blocks, mem, struct sim_block, ((struct sim_block){.row = SIM_NO_ROW})) &&

@@ -47,20 +47,10 @@ struct sim_block_pool { /* a pool's small or large half */
     uint64_t searches;    /* get_free_block calls while garbage collection is on */
 };
 
-/* The driver's side. Returning 0 means "out of memory". */
-struct sim_driver {
-    void *ctx;
-    uint64_t (*segment)(void *ctx, uint64_t size);
-    uint64_t (*reservation)(void *ctx, uint64_t size, uint32_t pool, uint32_t stream, bool small);
-    bool (*map)(void *ctx, uint64_t addr, uint64_t size);
-    void (*unmap)(void *ctx, uint64_t addr, uint64_t size);
-    void (*segment_gone)(void *ctx, uint64_t addr, uint64_t size, bool reservation);
-};
-
 struct sim {
     struct msnap_mem mem;
     struct msnap_sim_config config;
-    struct sim_driver driver;
+    struct msnap_sim_driver driver;
     /* Told of every entry that a recording would get; NULL: nobody. */
     void (*on_event)(void *ctx, enum msnap_action action, uint64_t addr, uint64_t size, uint32_t row);
     void *on_event_ctx;
@@ -76,7 +66,7 @@ struct sim {
     bool out_of_memory;           /* of ours: the simulation is worthless then */
 };
 
-bool msnap_sim_init(struct sim *s, struct msnap_mem mem, const struct msnap_sim_config *config, const struct sim_driver *driver);
+bool msnap_sim_init(struct sim *s, struct msnap_mem mem, const struct msnap_sim_config *config, const struct msnap_sim_driver *driver);
 void msnap_sim_release(struct sim *s);
 
 /* The lane of a pool, stream and class, new or not; UINT32_MAX when there is no memory. */

@@ -78,11 +78,12 @@ static uint64_t new_reservation(void *ctx, uint64_t size, uint32_t pool, uint32_
     return base;
 }
 
-static bool map_pages(void *ctx, uint64_t addr, uint64_t size)
+static bool map_pages(void *ctx, uint64_t addr, uint64_t size, uint64_t granule)
 {
     (void)ctx;
     (void)addr;
     (void)size;
+    (void)granule;
     return true; /* capacity is the simulator's own check */
 }
 
@@ -109,7 +110,7 @@ void sim_chunks_init(struct sim_chunks *c, struct msnap_mem mem, uint64_t below)
 
 void sim_chunks_release(struct sim_chunks *c) { msnap_vec_release(&c->holes, c->mem, sizeof(struct recorded_segment)); }
 
-struct sim_driver sim_chunks_driver(struct sim_chunks *c)
+struct msnap_sim_driver sim_chunks_driver(struct sim_chunks *c)
 {
-    return (struct sim_driver){c, new_segment, new_reservation, map_pages, unmap_pages, segment_gone};
+    return (struct msnap_sim_driver){c, new_segment, new_reservation, map_pages, unmap_pages, segment_gone};
 }

@@ -12,6 +12,8 @@ struct run {
     struct sim sim;
     struct sim_chunks chunks;
     uint32_t *block_of; /* by row; 0: none */
+    uint32_t event;     /* of the op at hand */
+    bool stopped;
     struct msnap_sim_result *out;
 };
 
@@ -74,6 +76,13 @@ static bool put_start(struct run *u)
 }
 
 /* ---- the run ---- */
+
+static void pass_on(void *ctx, enum msnap_action action, uint64_t addr, uint64_t size, uint32_t row)
+{
+    struct run *u = ctx;
+    if (!u->stopped && !u->options->on_event(u->options->on_event_ctx, action, addr, size, row, u->event))
+        u->stopped = true;
+}
 
 static void fail_at(struct run *u, uint64_t ordinal, uint64_t requested)
 {
@@ -156,7 +165,8 @@ static void run_ops(struct run *u)
         if (o && o->reserved_series)
             for (; filled < r->event[i]; filled++)
                 o->reserved_series[filled] = u->sim.held;
-        if (!step(u, r->ops[i]))
+        u->event = r->event[i];
+        if (!step(u, r->ops[i]) || u->stopped)
             break;
     }
     if (o && o->reserved_series)
@@ -239,8 +249,13 @@ enum msnap_status msnap_simulate(const struct msnap_requests *r, const struct ms
     u.chunks.n_segments = r->n_segments;
     u.chunks.reservations = r->reservations;
     u.chunks.n_reservations = r->n_reservations;
-    struct sim_driver driver = sim_chunks_driver(&u.chunks);
-    bool ok = msnap_sim_init(&u.sim, mem, config, &driver) && put_start(&u);
+    struct msnap_sim_driver driver = options && options->driver ? *options->driver : sim_chunks_driver(&u.chunks);
+    bool ok = msnap_sim_init(&u.sim, mem, config, &driver);
+    if (options && options->on_event) {
+        u.sim.on_event = pass_on;
+        u.sim.on_event_ctx = &u;
+    }
+    ok = ok && put_start(&u);
     if (ok) {
         run_ops(&u);
         fill_stats(&u);

@@ -54,11 +54,25 @@ struct msnap_sim_result {
     uint64_t peak_allocated_event, requests;
 };
 
+/* The driver's side, where it is not the modelled one. Returning 0 (or false) means "out of memory". */
+struct msnap_sim_driver {
+    void *ctx;
+    uint64_t (*segment)(void *ctx, uint64_t size);
+    uint64_t (*reservation)(void *ctx, uint64_t size, uint32_t pool, uint32_t stream, bool small);
+    bool (*map)(void *ctx, uint64_t addr, uint64_t size, uint64_t granule);
+    void (*unmap)(void *ctx, uint64_t addr, uint64_t size);
+    void (*segment_gone)(void *ctx, uint64_t addr, uint64_t size, bool reservation);
+};
+
 struct msnap_sim_options {
     bool follow_recorded_addresses; /* the recorded settings: segments get the recorded addresses, in order */
     const uint32_t *empty_cache_at; /* event numbers, ascending: an empty_cache() is added after each */
     size_t n_empty_cache;
     uint64_t *reserved_series;      /* n_events entries to fill in with reserved bytes; NULL: not wanted */
+    const struct msnap_sim_driver *driver; /* memory from elsewhere; NULL: modelled addresses */
+    /* Told of every allocation, free and change of memory as it happens; false ends the run. */
+    bool (*on_event)(void *ctx, enum msnap_action action, uint64_t addr, uint64_t size, uint32_t row, uint32_t event);
+    void *on_event_ctx;
 };
 
 /* What a recording asks of an allocator; made once, run under many settings. */
