@@ -99,7 +99,7 @@ static void put_text(struct output *out, const struct msnap_history *h, const st
             shown_recorded = true;
         }
     msnap_puts(t, "\n  What is left to gain, whatever the allocator:\n");
-    msnap_putf(t, "  %12s   live blocks at their peak; nothing that serves these requests can hold less\n", msnap_format_bytes(size, r->live_peak));
+    msnap_putf(t, "  %12s   requested and live at once; no allocator can hold less\n", msnap_format_bytes(size, r->requested_peak));
     msnap_putf(t, "  %12s   a packing that knows the future and moves nothing\n", msnap_format_bytes(size, r->packed));
     if (r->n && r->rows[0].fits && !r->rows[0].recorded)
         msnap_putf(t, "\n  Try:  export PYTORCH_CUDA_ALLOC_CONF=%s\n", *r->rows[0].conf ? r->rows[0].conf : "\"\"");

@@ -204,7 +204,7 @@ enum msnap_status msnap_tune_run(const struct msnap_history *h, const struct msn
     }
     for (size_t i = 0; i < n; i++)
         order[i] = i;
-    struct job j = {.r = r, .o = o, .rows = rows, .configs = configs, .order = order, .n = n, .floor = h->peak.totals.allocated};
+    struct job j = {.r = r, .o = o, .rows = rows, .configs = configs, .order = order, .n = n, .floor = h->peak_requested};
     pthread_mutex_init(&j.lock, NULL);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned threads = o->threads ? o->threads : cpus > 0 ? (unsigned)cpus : 1;

@@ -26,8 +26,8 @@ struct msnap_tune_row {
 struct msnap_tune {
     size_t n;
     const struct msnap_tune_row *rows; /* best first: what fits before what does not; equals: fewer cudaMallocs, shorter string */
-    uint64_t live_peak;      /* highest sum of whole blocks in use: no allocator can hold less without changing requests */
-    uint64_t requested_peak; /* the same of requested bytes */
+    uint64_t live_peak;      /* highest sum of whole blocks in use, as the recorded settings rounded them */
+    uint64_t requested_peak; /* the same of requested bytes: no allocator can hold less */
     uint64_t packed;         /* a good offline packing that moves nothing and knows the future */
     uint64_t limit, capacity; /* that `fits` was judged under; MSNAP_NO_LIMIT: none */
 };
