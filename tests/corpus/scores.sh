@@ -16,7 +16,12 @@ small=(corpus/training/*.pickle* corpus/settings/*.pickle* corpus/verdicts/*.pic
 
 score parse python3 score/score_parse.py "${small[@]}" corpus/big/big.pickle.gz
 score reports python3 "$source/tests/corpus/check_reports.py" "${small[@]}"
-# To come, each with its issue:
-# score stats python3 score/score_stats.py corpus/training
-# score verdicts python3 score/score_verdicts.py corpus/verdicts
+score check python3 "$source/tests/corpus/check_check.py" "$program" "${small[@]}" corpus/big/big.pickle.gz
+score stats python3 score/score_stats.py corpus/training
+score stats.settings python3 score/score_stats.py corpus/settings
+score stats.verdicts python3 score/score_stats.py corpus/verdicts
+score summary python3 "$source/tests/corpus/check_summary.py" "$program" corpus/training corpus/settings corpus/verdicts corpus/extras
+score verdicts python3 score/score_verdicts.py corpus/verdicts
+score simulate python3 "$source/tests/corpus/check_simulate.py" "$program" corpus/training corpus/settings corpus/verdicts corpus/extras
+score settings python3 score/score_settings.py corpus/settings gpt_var frag
 exit $failed
