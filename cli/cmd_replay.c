@@ -216,9 +216,9 @@ static int run(struct cli *cli)
     struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
     if (!arena)
         code = cli_error(EXIT_MACHINE, path, "no memory");
-    else if (!device)
+    else if (!device && cli_given(cli, "source-device"))
         code = cli_error(EXIT_USAGE, path, "the file has no such device; `memsnap info` lists those it has");
-    else if (!device->n_events)
+    else if (!device || !device->n_events)
         code = cli_error(EXIT_INPUT, path, "there are no events to replay: record with torch.cuda.memory._record_memory_history() before the run");
     else if (msnap_history_build(s, device, 0, arena, &h, &err) != MSNAP_OK)
         code = cli_fail(cli, path, &err);

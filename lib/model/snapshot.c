@@ -158,7 +158,7 @@ static enum msnap_status open_source(const struct input *in, const struct msnap_
 {
     static const struct msnap_open_options defaults;
     struct msnap_error first = {0};
-    bool counted;
+    bool counted = false;
     if (!o)
         o = &defaults;
     enum msnap_status s = open_once(in, o, o->counts_only, out, &counted, &first);
