@@ -17,25 +17,21 @@ enum msnap_status categories_build(struct msnap_history *h, const struct msnap_u
     enum msnap_status status = msnap_steps_build(h, arena, &out->steps, err);
     if (status == MSNAP_OK)
         status = msnap_classify(h, &out->steps, rules, arena, &out->classes, err);
+    if (status == MSNAP_OK)
+        status = msnap_life_cycle_build(h, &out->steps, &out->classes, arena, &out->life, err);
     if (status != MSNAP_OK)
         return status;
     const struct msnap_classes *c = &out->classes;
-    uint64_t *bytes = msnap_arena_alloc(arena, c->n_categories, sizeof *bytes);
-    uint64_t *counts = msnap_arena_alloc(arena, c->n_categories, sizeof *counts);
     uint64_t *rule_bytes = msnap_arena_alloc(arena, c->n_rules, sizeof *rule_bytes);
     uint64_t *rule_counts = msnap_arena_alloc(arena, c->n_rules, sizeof *rule_counts);
-    if (!bytes || !counts || !rule_bytes || !rule_counts)
+    if (!rule_bytes || !rule_counts)
         return no_memory(err);
     for (size_t r = 0; r < c->n; r++) {
         if (!msnap_alloc_is_allocated(h, r, h->peak.event))
             continue;
-        bytes[c->category[r]] += h->allocs.block_size[r];
-        counts[c->category[r]]++;
         rule_bytes[c->rule[r]] += h->allocs.block_size[r];
         rule_counts[c->rule[r]]++;
     }
-    out->bytes = bytes;
-    out->counts = counts;
     out->rule_bytes = rule_bytes;
     out->rule_counts = rule_counts;
     h->classes = &out->classes;
@@ -72,8 +68,9 @@ void categories_json(struct json *j, cJSON *peak, const struct device_facts *f)
     cJSON *item = json_object(j, peak, "categories");
 
     for (size_t i = 0; i < c->n_categories; i++)
-        if (f->categories.bytes[i] || i < MSNAP_N_CATEGORIES)
-            json_u64(j, item, c->names[i], f->categories.bytes[i]);
+        if (f->categories.life.lives[i].peak_bytes || i < MSNAP_N_CATEGORIES)
+            json_u64(j, item, c->names[i], f->categories.life.lives[i].peak_bytes);
+    life_json(j, json_array(j, peak, "life_cycle"), f);
 }
 
 void steps_json(struct json *j, cJSON *device, const struct device_facts *f)

@@ -4,7 +4,7 @@
 
 #include "json.h"
 
-#include <memsnap/classify.h>
+#include <memsnap/lifecycle.h>
 #include <memsnap/rank.h>
 
 struct device_facts;
@@ -12,8 +12,8 @@ struct device_facts;
 struct category_facts {
     struct msnap_steps steps;
     struct msnap_classes classes;
-    const uint64_t *bytes, *counts;           /* allocated at the peak, by category */
-    const uint64_t *rule_bytes, *rule_counts; /* the same by rule */
+    struct msnap_life_cycle life;
+    const uint64_t *rule_bytes, *rule_counts; /* allocated at the peak, by rule */
     const uint8_t *of_stack;                  /* by row of the stacks' table: the category of most of its bytes */
 };
 
@@ -26,11 +26,12 @@ MSNAP_CHECKED enum msnap_status categories_of_stacks(const struct msnap_history 
                                                      struct msnap_error *err);
 
 /* The text report's parts. */
-void categories_put(struct output *out, const struct device_facts *f);
+void life_put(struct output *out, const struct device_facts *f); /* report_life.c */
 void categories_explain(struct output *out, const struct device_facts *f);
 void steps_put(struct output *out, const struct device_facts *f);
-/* "categories" of the peak, "steps" of the device. */
+/* "categories" and "life_cycle" of the peak, "steps" of the device. */
 void categories_json(struct json *j, cJSON *peak, const struct device_facts *f);
+void life_json(struct json *j, cJSON *list, const struct device_facts *f);
 void steps_json(struct json *j, cJSON *device, const struct device_facts *f);
 
 #endif

@@ -6,10 +6,8 @@
 
 #include <stdlib.h>
 
-enum { USUAL_ROWS = 10 };
-
 static const struct opt options[] = {
-    {"top", 'n', OPT_INT, "N", NULL, "rows in each table (default: 10)", 1, 100000},
+    {"top", 'n', OPT_INT, "N", NULL, "rows in each table (default: 8 stacks, 6 lines)", 1, 100000},
     {"explain", 0, OPT_FLAG, NULL, NULL, "list the rules that decided the categories, with their bytes", 0, 0},
     OPT_RULES,
     OOM_OPTIONS,
@@ -33,7 +31,7 @@ static int report(const struct cli *cli, struct output *out, const char *path, c
     if (code == EXIT_FINE && cli_given(cli, "json"))
         code = report_json(out, path, facts, n);
     else if (code == EXIT_FINE)
-        report_text(out, path, s, facts, n, (size_t)cli_int(cli, "top", USUAL_ROWS),
+        report_text(out, path, s, facts, n, (size_t)cli_int(cli, "top", 0),
                     cli_given(cli, "explain"));
     for (size_t i = 0; i < n; i++)
         facts_free(&facts[i]);

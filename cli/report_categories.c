@@ -1,4 +1,4 @@
-/* report_categories.c -- the report's tables of categories, rules and steps. */
+/* report_categories.c -- the report's tables of rules and steps. */
 #include "categories.h"
 #include "device_facts.h"
 #include "figures.h"
@@ -21,57 +21,6 @@ static void put_figures(struct msnap_sink *t, uint64_t bytes, uint64_t whole, ui
     msnap_putf(t, "  %18s %10s %5s %9s  ", format_count(exact, bytes),
                bytes < 1024 ? "" : msnap_format_bytes(human, bytes), format_share(share, bytes, whole),
                format_count(n, count));
-}
-
-/* The rule that decided most of a category's bytes at the peak. */
-static size_t main_rule(const struct device_facts *f, size_t category)
-{
-    const struct category_facts *k = &f->categories;
-    const struct msnap_history *h = &f->history;
-    size_t best = SIZE_MAX;
-
-    for (size_t r = 0; r < k->classes.n; r++) {
-        const uint8_t rule = k->classes.rule[r];
-        if (k->classes.category[r] == category && rule != best && msnap_alloc_is_allocated(h, r, h->peak.event) &&
-            (best == SIZE_MAX || k->rule_bytes[rule] > k->rule_bytes[best]))
-            best = rule;
-    }
-    return best;
-}
-
-void categories_put(struct output *out, const struct device_facts *f)
-{
-    const struct category_facts *k = &f->categories;
-    const struct msnap_classes *c = &k->classes;
-    const uint64_t whole = f->history.peak.totals.allocated;
-    struct msnap_sink *t = &out->sink;
-    uint64_t sum = 0, count = 0;
-    uint8_t order[MSNAP_MAX_CATEGORIES];
-
-    put_title(out, f->device->n_events ? "What filled the peak" : "What is allocated");
-    msnap_putf(t, "  %18s %10s %5s %9s  %s\n", "bytes", "", "share", "count", "category");
-    for (size_t i = 0; i < c->n_categories; i++) { /* largest first */
-        size_t at = i;
-        for (; at > 0 && k->bytes[order[at - 1]] < k->bytes[i]; at--)
-            order[at] = order[at - 1];
-        order[at] = (uint8_t)i;
-    }
-    for (size_t i = 0; i < c->n_categories && k->counts[order[i]]; i++) {
-        const size_t category = order[i], rule = main_rule(f, category);
-        put_figures(t, k->bytes[category], whole, k->counts[category]);
-        msnap_put_terminal(t, c->names[category], strlen(c->names[category]));
-        const size_t used = 2 + 18 + 1 + 10 + 1 + 5 + 1 + 9 + 2 + strlen(c->names[category]);
-        if (rule != SIZE_MAX && used + 2 + strlen(c->rules[rule].meaning) <= (out->width > 120 ? out->width : 120)) {
-            msnap_puts(t, ": ");
-            term_put(t, out->color, STYLE_DIM, c->rules[rule].meaning);
-        }
-        msnap_puts(t, "\n");
-        sum += k->bytes[category];
-        count += k->counts[category];
-    }
-    put_figures(t, sum, whole, count);
-    term_put(t, out->color, STYLE_DIM, "sum");
-    msnap_puts(t, "\n");
 }
 
 void categories_explain(struct output *out, const struct device_facts *f)

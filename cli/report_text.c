@@ -240,6 +240,8 @@ static void put_ooms(struct output *out, const struct device_facts *f)
         put_oom(out, &f->history, &f->ooms[i]);
 }
 
+enum { STACK_ROWS = 8, LINE_ROWS = 6 }; /* unless --top says */
+
 static void put_device_report(struct output *out, const struct device_facts *f, size_t n_rows, bool explain)
 {
     struct msnap_sink *t = &out->sink;
@@ -263,14 +265,14 @@ static void put_device_report(struct output *out, const struct device_facts *f, 
         put_leaks(out, &f->history, &f->categories.classes, &f->leaks, 6, 0);
     }
     if (f->stacks.n) {
-        categories_put(out, f);
+        life_put(out, f);
         if (explain)
             categories_explain(out, f);
         put_title(out, f->device->n_events ? "What was allocated at the peak, by call stack"
                                            : "What is allocated, by call stack");
-        put_table(out, f, &f->stacks, MSNAP_BY_STACK, n_rows);
+        put_table(out, f, &f->stacks, MSNAP_BY_STACK, n_rows ? n_rows : STACK_ROWS);
         put_title(out, "The same by source line");
-        put_table(out, f, &f->lines, MSNAP_BY_LINE, n_rows);
+        put_table(out, f, &f->lines, MSNAP_BY_LINE, n_rows ? n_rows : LINE_ROWS);
     }
     if (f->device->n_events)
         steps_put(out, f);
