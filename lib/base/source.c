@@ -125,8 +125,10 @@ static enum msnap_status inflate_some(struct msnap_source *s, uint8_t *to, size_
             while (zeros < n && in[zeros] == 0)
                 zeros++;
             if (zeros == n || in[zeros] != 0x1F) {
-                if (n == 0 || zeros < n)
-                    return MSNAP_OK; /* the end, or something that is not gzip: ignored */
+                if (n == 0 || zeros < n) { /* the end, or something that is not gzip: ignored */
+                    s->more_after_gzip = n > 0;
+                    return MSNAP_OK;
+                }
                 if (s->map)
                     s->map_at += n;
                 else

@@ -11,6 +11,7 @@ struct msnap_source {
     uint64_t base;        /* offset of `start` in the (inflated) input */
     bool at_end;          /* the window's end is the input's end */
     bool is_gzip;
+    bool more_after_gzip; /* bytes follow the last member that are no gzip */
     uint64_t size_bytes;  /* of the file as given; grows while a pipe is read */
 
     struct msnap_budget *budget; /* its limit grows with what was read; NULL: none */

@@ -12,12 +12,17 @@ struct msnap_loader {
     uint32_t last_stream, last_pool;
     msnap_cell last_pool_cell;
     struct msnap_counting *counting; /* load_counts.c; NULL: all columns are filled */
+    /* What is being loaded after the reader came to the file's end, for errors: "segment", NULL: nothing. */
+    const char *part, *item;     /* item: "block" of a segment, "entry" of a trace, NULL: the whole */
+    size_t part_index, item_index;
     uint64_t work, work_limit; /* pairs looked at: sharing must not make reading quadratic */
 };
 
-/* Fails at the reader's place. */
+/* Fails at the reader's place, or at the part that is being loaded. Key NULL: `what` itself is wrong. */
 enum msnap_status msnap_load_wrong(struct msnap_loader *ld, const char *what, const char *key, msnap_cell got,
                                    const char *expected, struct msnap_error *err);
+/* The same for any other sentence that ends in "; the file is damaged". */
+enum msnap_status msnap_load_damaged(struct msnap_loader *ld, struct msnap_error *err, const char *format, ...) MSNAP_PRINTF(3, 4);
 enum msnap_status msnap_load_no_memory(struct msnap_loader *ld, struct msnap_error *err);
 /* Counts n pairs of work; fails once a file refers to the same objects too often. */
 enum msnap_status msnap_load_work(struct msnap_loader *ld, size_t n, struct msnap_error *err);

@@ -21,8 +21,12 @@ static enum msnap_status load_frame(struct msnap_loader *ld, msnap_cell c, const
         uint32_t key = msnap_cell_kind(k) == MSNAP_KIND_STR ? msnap_cell_index(k) : 0;
         uint32_t text = msnap_cell_kind(v) == MSNAP_KIND_STR ? msnap_cell_index(v) : 0;
         switch (key) {
-        case MSNAP_KEY_NAME: name = text; break;
-        case MSNAP_KEY_FILENAME: filename = text; break;
+        case MSNAP_KEY_NAME:
+        case MSNAP_KEY_FILENAME:
+            if (msnap_cell_kind(v) != MSNAP_KIND_STR)
+                msnap_store_odd(ld->st, MSNAP_ODD_frame_text, 0);
+            *(key == MSNAP_KEY_NAME ? &name : &filename) = text;
+            break;
         case MSNAP_KEY_LINE:
             if (!msnap_value_bits64(ld->pk, v, &bits))
                 return msnap_load_wrong(ld, what, "line", v, "an integer", err);

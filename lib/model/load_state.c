@@ -17,9 +17,7 @@ static enum msnap_status bytes_of(struct msnap_loader *ld, msnap_cell v, const c
 
 static enum msnap_status too_large(struct msnap_loader *ld, const char *what, uint64_t v, struct msnap_error *err)
 {
-    return msnap_fail_at(err, MSNAP_EDATA, MSNAP_BYTE, msnap_source_offset(ld->pk->src),
-                         "%s of %" PRIu64 " bytes (or their sum) is beyond what any device can hold; the file is "
-                         "damaged", what, v);
+    return msnap_load_damaged(ld, err, "%s of %" PRIu64 " bytes (or their sum) is beyond what any device can hold; the file is damaged", what, v);
 }
 
 struct block {
@@ -88,7 +86,7 @@ static enum msnap_status load_block(struct msnap_loader *ld, msnap_cell c, uint3
                                     struct msnap_error *err)
 {
     if (msnap_cell_kind(c) != MSNAP_KIND_DICT)
-        return msnap_load_wrong(ld, "segment", "blocks", c, "a list of dicts", err);
+        return msnap_load_wrong(ld, "block", NULL, c, "a dict", err);
     const struct msnap_obj *o = msnap_pickle_obj(ld->pk, c);
     struct block b = {.address = *next_address};
     enum msnap_status s = msnap_load_work(ld, o->n, err);
@@ -133,7 +131,7 @@ static enum msnap_status load_segment(struct msnap_loader *ld, msnap_cell c, boo
 {
     struct msnap_store *st = ld->st;
     if (msnap_cell_kind(c) != MSNAP_KIND_DICT)
-        return msnap_load_wrong(ld, "snapshot", "segments", c, "a list of dicts", err);
+        return msnap_load_wrong(ld, "segment", NULL, c, "a dict", err);
     const struct msnap_obj *o = msnap_pickle_obj(ld->pk, c);
     uint64_t address = 0, total_size = 0, allocated = 0, active = 0, requested = 0;
     uint32_t stream = 0, pool = 0, stack = 0, row = (uint32_t)st->segments.device.n;
@@ -141,7 +139,7 @@ static enum msnap_status load_segment(struct msnap_loader *ld, msnap_cell c, boo
     int64_t device = host ? MSNAP_HOST : 0, flag;
     bool has_total = false, has_allocated = false, has_active = false, has_requested = false;
     msnap_cell blocks = MSNAP_CELL(MSNAP_KIND_EMPTY_LIST, 0);
-    bool has_blocks = false;
+    bool has_blocks = false, has_address = false;
     enum msnap_status s = msnap_load_work(ld, o->n, err);
     for (uint32_t i = 0; i + 1 < o->n && s == MSNAP_OK; i += 2) {
         msnap_cell v = o->items[i + 1];
@@ -155,6 +153,7 @@ static enum msnap_status load_segment(struct msnap_loader *ld, msnap_cell c, boo
         case MSNAP_KEY_ADDR:
             if (!msnap_value_bits64(ld->pk, v, &address))
                 return msnap_load_wrong(ld, "segment", "address", v, "an integer", err);
+            has_address = true;
             break;
         case MSNAP_KEY_TOTAL_SIZE:
         case MSNAP_KEY_SIZE:
@@ -214,9 +213,13 @@ static enum msnap_status load_segment(struct msnap_loader *ld, msnap_cell c, boo
     uint64_t next = address;
     if (n > UINT32_MAX / 2 - st->blocks.address.n)
         return msnap_load_no_memory(ld, err);
-    for (size_t i = 0; i < n; i++)
-        if ((s = load_block(ld, items[i], row, &next, err)) != MSNAP_OK)
+    if (!has_address)
+        msnap_store_odd(st, MSNAP_ODD_no_address, 0);
+    ld->item = "block";
+    for (ld->item_index = 0; ld->item_index < n; ld->item_index++)
+        if ((s = load_block(ld, items[ld->item_index], row, &next, err)) != MSNAP_OK)
             return s;
+    ld->item = NULL;
     uint64_t sum = 0, sum_allocated = 0, sum_active = 0, sum_requested = 0;
     for (size_t i = first_block; i < st->blocks.address.n; i++) {
         uint64_t size = MSNAP_VEC_AT(&st->blocks.size, uint64_t, i);
@@ -263,10 +266,10 @@ enum msnap_status msnap_load_segments(struct msnap_loader *ld, msnap_cell list, 
     size_t n = msnap_value_length(ld->pk, list);
     const msnap_cell *items = msnap_value_items(ld->pk, list);
     uint64_t total = 0;
-    for (size_t i = 0; i < n; i++) {
-        enum msnap_status s = load_segment(ld, items[i], host, &total, err);
-        if (s != MSNAP_OK)
-            return s;
-    }
-    return MSNAP_OK;
+    enum msnap_status s = MSNAP_OK;
+    ld->part = host ? "host segment" : "segment";
+    for (ld->part_index = 0; ld->part_index < n && s == MSNAP_OK; ld->part_index++)
+        s = load_segment(ld, items[ld->part_index], host, &total, err);
+    ld->part = NULL;
+    return s;
 }

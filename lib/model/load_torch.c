@@ -3,13 +3,80 @@
 #include "model/load.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { SHOWN = 96 };
+
+/* "a negative integer (-3)", "a string (\"abc\")": enough to find it in the file. */
+static void describe(const struct msnap_loader *ld, msnap_cell c, char out[SHOWN])
+{
+    const char *kind = msnap_value_kind_name(c);
+    double d;
+    int64_t i;
+    size_t n;
+    switch (msnap_cell_kind(c)) {
+    case MSNAP_KIND_INT:
+    case MSNAP_KIND_BIG:
+        if (msnap_value_i64(ld->pk, c, &i))
+            snprintf(out, SHOWN, "%s (%" PRId64 ")", i < 0 ? "a negative integer" : kind, i);
+        else
+            snprintf(out, SHOWN, "an integer above 2^63");
+        return;
+    case MSNAP_KIND_FLOAT:
+        if (msnap_value_double(ld->pk, c, &d))
+            snprintf(out, SHOWN, "%s (%g)", kind, d);
+        return;
+    case MSNAP_KIND_STR: {
+        const uint32_t id = msnap_cell_index(c), len = MSNAP_VEC_AT(&ld->st->strings.len, uint32_t, id);
+        const char *text = MSNAP_VEC_AT(&ld->st->strings.bytes, const char *, id);
+        char shown[25];
+        for (n = 0; n < len && n + 1 < sizeof shown; n++)
+            shown[n] = text[n] >= ' ' && text[n] < 0x7F && text[n] != '"' ? text[n] : '?';
+        shown[n] = '\0';
+        snprintf(out, SHOWN, "%s (\"%s%s\")", kind, shown, n < len ? "..." : "");
+        return;
+    }
+    case MSNAP_KIND_TUPLE:
+    case MSNAP_KIND_LIST:
+        if (msnap_value_is_sequence(c) && msnap_cell_kind(c) == MSNAP_KIND_TUPLE) {
+            snprintf(out, SHOWN, "%s of %zu", kind, msnap_value_length(ld->pk, c));
+            return;
+        }
+        break;
+    case MSNAP_KIND_UNSET:
+    case MSNAP_KIND_DICT:
+    case MSNAP_KIND_RECORD:
+    case MSNAP_KIND_BOOL:
+    case MSNAP_KIND_NONE:
+    case MSNAP_KIND_EMPTY_LIST: break;
+    }
+    snprintf(out, SHOWN, "%s", kind);
+}
+
+enum msnap_status msnap_load_damaged(struct msnap_loader *ld, struct msnap_error *err, const char *format, ...)
+{
+    char text[240], place[80] = "";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!ld->part)
+        return msnap_fail_at(err, MSNAP_EDATA, MSNAP_BYTE, msnap_source_offset(ld->pk->src), "%s", text);
+    if (ld->item)
+        snprintf(place, sizeof place, "%s %zu, %s %zu", ld->part, ld->part_index, ld->item, ld->item_index);
+    else
+        snprintf(place, sizeof place, "%s %zu", ld->part, ld->part_index);
+    return msnap_fail(err, MSNAP_EDATA, "%s: %s", place, text);
+}
 
 enum msnap_status msnap_load_wrong(struct msnap_loader *ld, const char *what, const char *key, msnap_cell got,
                                    const char *expected, struct msnap_error *err)
 {
-    return msnap_fail_at(err, MSNAP_EDATA, MSNAP_BYTE, msnap_source_offset(ld->pk->src),
-                         "the %s's %s is %s instead of %s, so this is no memory snapshot, or a damaged one", what, key,
-                         msnap_value_kind_name(got), expected);
+    char shown[SHOWN];
+    describe(ld, got, shown);
+    return msnap_load_damaged(ld, err, "the %s%s%s is %s instead of %s, so this is no memory snapshot, or a damaged one", what, key ? "'s " : "",
+                              key ? key : "", shown, expected);
 }
 
 enum msnap_status msnap_load_no_memory(struct msnap_loader *ld, struct msnap_error *err)
@@ -33,12 +100,11 @@ static uint32_t key_of(msnap_cell c) { return msnap_cell_kind(c) == MSNAP_KIND_S
 
 /* One device's entries as a run of rows. A list that is no single run (an entry twice, an empty
  * dict as an object of its own) is copied into one. */
-static enum msnap_status load_trace(struct msnap_loader *ld, msnap_cell trace, const char *key, size_t *first, size_t *n,
-                                    struct msnap_error *err)
+static enum msnap_status load_trace(struct msnap_loader *ld, msnap_cell trace, size_t *first, size_t *n, struct msnap_error *err)
 {
     *first = *n = 0;
     if (!msnap_value_is_sequence(trace))
-        return msnap_load_wrong(ld, "snapshot", key, trace, "a list of lists of dicts", err);
+        return msnap_load_wrong(ld, "trace", NULL, trace, "a list of dicts", err);
     size_t length = msnap_value_length(ld->pk, trace);
     if (length == 0)
         return MSNAP_OK;
@@ -51,8 +117,10 @@ static enum msnap_status load_trace(struct msnap_loader *ld, msnap_cell trace, c
     if (ld->counting)
         return msnap_fail(err, MSNAP_ECANCELLED, "a trace that is no single run cannot be counted");
     *first = ld->st->events.n;
+    ld->item = "entry";
     for (size_t i = 0; i < length; i++) {
         msnap_cell c = o->items[i];
+        ld->item_index = i;
         uint32_t row = MSNAP_NEW_ROW;
         enum msnap_status s = MSNAP_OK;
         if (msnap_cell_kind(c) == MSNAP_KIND_RECORD) {
@@ -62,13 +130,14 @@ static enum msnap_status load_trace(struct msnap_loader *ld, msnap_cell trace, c
             if ((s = msnap_load_work(ld, d->n, err)) == MSNAP_OK)
                 s = msnap_load_entry(ld, ld->pk, &row, d->items, d->n, err);
         } else {
-            return msnap_load_wrong(ld, "snapshot", key, c, "a list of lists of dicts", err);
+            return msnap_load_wrong(ld, "entry", NULL, c, "a dict", err);
         }
         if (s != MSNAP_OK)
             return s;
         if (row == UINT32_MAX)
             return msnap_load_no_memory(ld, err);
     }
+    ld->item = NULL;
     *n = length;
     return MSNAP_OK;
 }
@@ -104,8 +173,10 @@ static enum msnap_status make_devices(struct msnap_loader *ld, msnap_cell traces
         struct trace_rows rows = {0, 0};
         if ((size_t)d >= n_traces && (seg == n_segments || device[seg] < 0))
             break;
+        ld->part = "device trace";
+        ld->part_index = (size_t)d;
         if ((size_t)d < n_traces)
-            s = load_trace(ld, items[d], "device_traces", &rows.first, &rows.n, err);
+            s = load_trace(ld, items[d], &rows.first, &rows.n, err);
         size_t first_seg = seg;
         while (seg < n_segments && device[seg] == d)
             seg++;
@@ -120,6 +191,8 @@ static enum msnap_status make_devices(struct msnap_loader *ld, msnap_cell traces
     }
     if (s != MSNAP_OK)
         return s;
+    ld->part = "host trace";
+    ld->part_index = 0;
     /* Pinned host memory: one list of entries, or one for each of something. The first that has any. */
     struct trace_rows rows = {0, 0};
     size_t n = host && msnap_value_is_sequence(host) ? msnap_value_length(ld->pk, host) : 0;
@@ -127,9 +200,9 @@ static enum msnap_status make_devices(struct msnap_loader *ld, msnap_cell traces
         const msnap_cell *h = msnap_value_items(ld->pk, host);
         if (h && msnap_value_is_sequence(h[0])) {
             for (size_t i = 0; i < n && rows.n == 0 && s == MSNAP_OK; i++)
-                s = load_trace(ld, h[i], "host_traces", &rows.first, &rows.n, err);
+                s = load_trace(ld, h[i], &rows.first, &rows.n, err);
         } else {
-            s = load_trace(ld, host, "host_traces", &rows.first, &rows.n, err);
+            s = load_trace(ld, host, &rows.first, &rows.n, err);
         }
     }
     if (s == MSNAP_OK && (rows.n || seg < n_segments)) {
@@ -245,7 +318,7 @@ static enum msnap_status load_annotations(struct msnap_loader *ld, msnap_cell li
     const msnap_cell *items = msnap_value_items(ld->pk, list);
     for (size_t i = 0; i < n && items; i++) {
         if (msnap_cell_kind(items[i]) != MSNAP_KIND_DICT)
-            return msnap_load_wrong(ld, "snapshot", "external_annotations", items[i], "a list of dicts", err);
+            return msnap_load_wrong(ld, "annotation", NULL, items[i], "a dict", err);
         const struct msnap_obj *o = msnap_pickle_obj(ld->pk, items[i]);
         enum msnap_status s = msnap_load_work(ld, o->n, err);
         if (s != MSNAP_OK)

@@ -12,9 +12,10 @@
 #define BUDGET_BASE ((uint64_t)44 << 20)
 
 /* What people give by mistake, by its first bytes; NULL if it may be a pickle. */
-static const char *mistaken_for(const uint8_t *p, size_t n)
+static const char *mistaken_for(const uint8_t *p, size_t n, bool in_gzip)
 {
     static const char lfs[] = "version https://git-lfs";
+    static const uint8_t old_save[] = {0x8A, 0x0A, 0x6C, 0xFC, 0x9C, 0x46, 0xF9, 0x20, 0x6A, 0xA8, 0x50, 0x19}; /* torch.save before 1.6 */
     if (n == 0)
         return "the file is empty; the process that wrote it may have died during the dump. Dump again";
     if (n >= sizeof lfs - 1 && memcmp(p, lfs, sizeof lfs - 1) == 0)
@@ -22,6 +23,11 @@ static const char *mistaken_for(const uint8_t *p, size_t n)
     if (n >= 4 && memcmp(p, "PK\x03\x04", 4) == 0)
         return "this is a zip archive, such as torch.save() writes (a model or tensors), not a memory snapshot. "
                "Give the file that torch.cuda.memory._dump_snapshot() wrote";
+    if (n >= 2 + sizeof old_save && p[0] == 0x80 && memcmp(p + 2, old_save, sizeof old_save) == 0)
+        return "this is a file of torch.save() from before PyTorch 1.6 (a model or tensors), not a memory snapshot. "
+               "Give the file that torch.cuda.memory._dump_snapshot() wrote";
+    if (in_gzip && n >= 2 && p[0] == 0x1F && p[1] == 0x8B)
+        return "this is gzip within gzip; unpack the outer one first: gunzip -k FILE";
     size_t i = 0;
     if (n >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
         i = 3;
@@ -38,6 +44,20 @@ static const char *mistaken_for(const uint8_t *p, size_t n)
     if (n >= 3 && memcmp(p, "BZh", 3) == 0)
         return "this is compressed with bzip2, which memsnap does not read; unpack it first: bzip2 -dk FILE";
     return NULL;
+}
+
+/* Text for people, by its first bytes: what fails to be a pickle and looks like this never was one. */
+static bool looks_like_text(const uint8_t *p, size_t n)
+{
+    bool letters = false, words = false;
+    for (size_t i = 0; i < n; i++) {
+        if ((p[i] < ' ' && p[i] != '\n' && p[i] != '\r' && p[i] != '\t') || p[i] == 0x7F)
+            return false;
+        bool letter = (p[i] | 32) >= 'a' && (p[i] | 32) <= 'z';
+        words = words || (letters && letter && p[i - 1] == ' ');
+        letters = letters || (letter && i && ((p[i - 1] | 32) >= 'a' && (p[i - 1] | 32) <= 'z'));
+    }
+    return words;
 }
 
 static enum msnap_status drain(struct msnap_source *src, uint64_t *trailing, struct msnap_error *err)
@@ -65,7 +85,11 @@ static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source
     enum msnap_status s = msnap_source_more(src, 64, err);
     if (s != MSNAP_OK)
         return s;
-    const char *mistake = mistaken_for(src->p, (size_t)(src->end - src->p));
+    uint8_t head[64];
+    size_t n_head = (size_t)(src->end - src->p) < sizeof head ? (size_t)(src->end - src->p) : sizeof head;
+    const char *mistake = mistaken_for(src->p, (size_t)(src->end - src->p), src->is_gzip);
+    if (n_head)
+        memcpy(head, src->p, n_head);
     if (mistake)
         return msnap_fail(err, MSNAP_EFORMAT, "%s", mistake);
     struct msnap_arena *scratch = msnap_arena_new(st->mem);
@@ -82,6 +106,8 @@ static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source
     msnap_pickle_init(pk, src, &st->strings, scratch, st->mem, &hooks);
     s = msnap_pickle_run(pk, err);
     st->pub.inflated_bytes = msnap_source_offset(src);
+    if (s == MSNAP_EFORMAT && looks_like_text(head, n_head))
+        s = msnap_fail(err, MSNAP_EFORMAT, "this is text, not a snapshot; give the .pickle file that torch.cuda.memory._dump_snapshot() wrote");
     if (s == MSNAP_OK)
         s = drain(src, &st->pub.trailing_bytes, err);
     if (s == MSNAP_OK) {
@@ -90,6 +116,8 @@ static enum msnap_status read_pickle(struct msnap_store *st, struct msnap_source
         /* Loading needs no more input; what it builds counts against the same budget. */
         msnap_vec_release(&pk->stack, pk->mem, sizeof(msnap_cell));
         msnap_vec_release(&pk->memo, pk->mem, sizeof(uint32_t));
+        if (src->more_after_gzip)
+            msnap_store_odd(st, MSNAP_ODD_after_gzip, 0);
         s = msnap_load_torch(&ld, err);
     }
     st->n_counted = counting.n_rows;
