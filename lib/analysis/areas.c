@@ -311,6 +311,33 @@ msnap_areas_build(const struct msnap_history *h, enum msnap_x_mode x_mode, struc
     return MSNAP_OK;
 }
 
+void msnap_areas_series(const struct msnap_history *h, const struct msnap_areas *areas, uint64_t start,
+                        const uint64_t *values, uint64_t *out)
+{
+    const size_t n = areas->n_columns;
+    const bool no_events = areas->window.first_event == MSNAP_NO_EVENT, by_time = areas->x_mode == MSNAP_X_TIME;
+    const uint32_t first = no_events ? 0 : areas->window.first_event, last = no_events ? 0 : state_of(areas->window.last_event);
+    const int64_t begin = by_time ? areas->first_time_us : (int64_t)first;
+    const int64_t span = by_time ? areas->span_us : (int64_t)(last - first) + 1;
+    size_t column = 0;
+    uint64_t now = first ? values[first - 1] : start;
+    int64_t bound = next_bound(0, n, begin, span);
+    out[0] = now;
+    for (uint32_t s = first + 1; s <= last; s++) { /* the columns of msnap_areas_build */
+        const int64_t at = by_time ? time_of(h, event_of(s)) : (int64_t)s;
+        while (at >= bound && column + 1 < n) {
+            column++;
+            bound = next_bound(column, n, begin, span);
+            out[column] = by_time || at >= bound ? now : 0;
+        }
+        now = values[event_of(s)];
+        if (now > out[column])
+            out[column] = now;
+    }
+    while (++column < n)
+        out[column] = now;
+}
+
 /* The first column at or after `from` whose moment is state `s` or later. Most allocations live
  * shortly, so the search gallops away from `from`. */
 static size_t first_column_at(const struct msnap_areas *areas, size_t from, uint32_t s)

@@ -61,6 +61,7 @@ void msnap_estimate(const struct msnap_requests *r, const struct msnap_sim_confi
             bool refused = (c->limit != MSNAP_NO_LIMIT && use > c->limit) || (c->capacity != MSNAP_NO_LIMIT && held(c, &more) > c->capacity);
             if (refused && (kind == REQUEST_ALLOC || !r->ooms[index].survived)) {
                 out->oom = true;
+                out->oom_event = r->event[i];
                 out->oom_ordinal = kind == REQUEST_ALLOC ? index - r->first_ordinal_row + 1 : h->allocs.n - r->first_ordinal_row + 1;
                 out->oom_requested = out->oom_segment = n;
                 out->oom_held = pool;

@@ -90,6 +90,7 @@ static void fail_at(struct run *u, uint64_t ordinal, uint64_t requested)
     struct msnap_sim_result *o = u->out;
     memcpy(c.divisions, u->sim.config.divisions, sizeof c.divisions);
     o->oom = true;
+    o->oom_event = u->event;
     o->oom_ordinal = ordinal;
     o->oom_requested = requested;
     o->oom_held = u->sim.held;

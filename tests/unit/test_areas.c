@@ -37,6 +37,13 @@ static void check_columns(const struct world *w, const struct msnap_areas *a)
     assert_int_equal(highest, a->peak.totals.allocated);
     assert_int_equal(a->highest[a->peak_column], a->peak.totals.allocated);
     assert_int_equal(a->moment[a->peak_column], a->peak.event);
+    /* A series of its own falls into the same columns. */
+    uint64_t *series = calloc(a->n_columns, sizeof *series);
+    assert_non_null(series);
+    msnap_areas_series(&w->h, a, w->h.start.allocated, w->series[0], series);
+    for (size_t i = 0; i < a->n_columns; i++)
+        assert_int_equal(series[i], a->highest[i]);
+    free(series);
 }
 
 static void no_peak_is_lost(void **state)

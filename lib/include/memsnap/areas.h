@@ -79,6 +79,11 @@ msnap_areas_split(const struct msnap_history *h, const struct msnap_areas *areas
                   const struct msnap_grouping *grouping, bool split_before, struct msnap_arena *arena,
                   struct msnap_area_groups *out, struct msnap_error *err);
 
+/* The highest within each column of another series of bytes: `values` has one entry an event of the device, what
+ * holds after it, and `start` is what holds before the first. `out` has n_columns entries. O(events of the window). */
+MSNAP_API void msnap_areas_series(const struct msnap_history *h, const struct msnap_areas *areas, uint64_t start,
+                                  const uint64_t *values, uint64_t *out);
+
 /* Where the state after `event` begins, from 0 (the window's left edge) to 1; events outside the
  * window are clamped to its edges. */
 MSNAP_API double msnap_areas_position(const struct msnap_history *h, const struct msnap_areas *areas, uint32_t event);

@@ -44,6 +44,7 @@ MSNAP_API bool msnap_sim_config_equal(const struct msnap_sim_config *a, const st
 struct msnap_sim_result {
     struct msnap_stats stats;    /* of the simulated run, up to its end or its OOM */
     bool oom;
+    uint32_t oom_event;          /* the recorded event of that request */
     uint64_t oom_ordinal;        /* of the request that failed; the one after the last for a recorded oom event */
     uint64_t oom_requested, oom_held, oom_segment;
     bool estimated;              /* another allocator than PyTorch's own: `stats` holds totals of bytes only */
@@ -68,7 +69,8 @@ struct msnap_sim_options {
     bool follow_recorded_addresses; /* the recorded settings: segments get the recorded addresses, in order */
     const uint32_t *empty_cache_at; /* event numbers, ascending: an empty_cache() is added after each */
     size_t n_empty_cache;
-    uint64_t *reserved_series;      /* n_events entries to fill in with reserved bytes; NULL: not wanted */
+    uint64_t *reserved_series;      /* n_events entries to fill in: reserved bytes after each event; after an OOM
+                                       they stay what they were. NULL: not wanted */
     const struct msnap_sim_driver *driver; /* memory from elsewhere; NULL: modelled addresses */
     /* Told of every allocation, free and change of memory as it happens; false ends the run. */
     bool (*on_event)(void *ctx, enum msnap_action action, uint64_t addr, uint64_t size, uint32_t row, uint32_t event);
