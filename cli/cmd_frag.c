@@ -90,7 +90,8 @@ static void put_classes(struct output *out, const struct msnap_frag *f)
         return;
     put_title(out, "Free blocks by size");
     for (size_t i = f->n_classes; i-- > 0;)
-        msnap_putf(t, "  from %-11s %8" PRIu64 " blocks %11s\n", msnap_format_bytes(a, f->classes[i].from), f->classes[i].blocks,
+        msnap_putf(t, "  from %-11s %8" PRIu64 " %s %11s\n", msnap_format_bytes(a, f->classes[i].from), f->classes[i].blocks,
+                   f->classes[i].blocks == 1 ? "block " : "blocks",
                    msnap_format_bytes(b, f->classes[i].bytes));
 }
 

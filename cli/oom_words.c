@@ -79,7 +79,7 @@ void put_oom_advice(struct msnap_sink *t, const struct msnap_snapshot *s, const 
     switch (o->verdict) {
     case MSNAP_EXHAUSTED:
         put_line(t, "No allocator setting helps: use less. Smaller batch or sequence, activation checkpointing,");
-        put_line(t, "bf16, sharding; the tables above say what holds the memory.");
+        put_line(t, "bf16, sharding; `memsnap peak --at oom` names what holds the memory.");
         break;
     case MSNAP_FRAGMENTED:
         if (!expandable)

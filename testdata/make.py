@@ -284,6 +284,14 @@ def make_good():
         put(f"good_protocol{p}.pickle", py(b, p), f"the base history, Python's protocol {p}", "loads; same report as good_protocol4")
     put("good_protocol0_python2.pickle", py2(b), "the same, protocol 0 as Python 2 writes it (S strings)", "same report as good_protocol4")
     put("good_cpp_writer.pickle", cpp(b), "the same, as PyTorch's C++ writer: protocol 2, empty batches, BINPUT after filling", "same report as good_protocol4")
+    for e in b["device_traces"][0][2:8]:
+        e["frames"] = []
+    empty = py(b)
+    more = empty.count(b"]\x94u")
+    assert empty[2:3] == b"\x95" and more
+    empty = empty[:3] + struct.pack("<Q", len(empty) - 11 + 2 * more) + empty[11:].replace(b"]\x94u", b"]\x94(eu")
+    put("good_empty_appends.pickle", empty, "stacks without frames, as empty lists that nothing is appended to", "loads")
+    b = base()
     put("good_gzip.pickle.gz", gz(py(b)), "good_protocol4 in gzip", "same report as good_protocol4")
     two = gz(py(b)[:700]) + gz(py(b)[700:])
     put("good_gzip_two_members.pickle.gz", two, "good_protocol4 in gzip, as two members (pigz, cat)", "same report as good_protocol4")

@@ -67,7 +67,7 @@ static msnap_cell list_of_gets(struct msnap_pickle *pk, struct cursor *c)
     uint32_t *slot = &pk->lists[hash & (sizeof pk->lists / sizeof *pk->lists - 1)];
     if (*slot) {
         const struct msnap_obj *o = &MSNAP_VEC_AT(&pk->objs, struct msnap_obj, *slot - 1);
-        if (o->n == n && memcmp(o->items, items, n * sizeof *items) == 0)
+        if (o->n == n && (n == 0 || memcmp(o->items, items, n * sizeof *items) == 0))
             return MSNAP_CELL(MSNAP_KIND_LIST, *slot - 1);
     }
     msnap_cell list = msnap_pickle_new(pk, MSNAP_KIND_LIST, items, n);
