@@ -112,8 +112,13 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
         return cli_fail(cli, path, &err);
     struct msnap_plot plot = msnap_plot_default(&h, kind);
     plot.by = cli_given(cli, "by") ? (int)cli_choice(cli, "by", 0) : MSNAP_PLOT_BY_AUTO;
+    if (plot.by == MSNAP_BY_CATEGORY || !is_of_a_moment(kind)) {
+        if (msnap_steps_build(&h, arena, &steps, &err))
+            return cli_fail(cli, path, &err);
+        plot.steps = &steps;
+    }
     if (plot.by == MSNAP_BY_CATEGORY || (kind == MSNAP_PLOT_TIMELINE && plot.by == MSNAP_PLOT_BY_AUTO)) {
-        if (msnap_steps_build(&h, arena, &steps, &err) || msnap_classify(&h, &steps, rules, arena, &classes, &err))
+        if (msnap_classify(&h, &steps, rules, arena, &classes, &err))
             return cli_fail(cli, path, &err);
         h.classes = &classes;
         if (plot.by == MSNAP_PLOT_BY_AUTO && is_told_apart(&h))

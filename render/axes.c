@@ -50,9 +50,12 @@ void msnap_canvas_x_axis(struct msnap_canvas *c)
     struct msnap_scene *s = c->scene;
     const struct msnap_window w = c->areas.window;
     const struct msnap_box b = c->box;
-    const float base = (float)(int)b.bottom + 0.5f;
+    const float base = (float)(int)(b.bottom + c->drop) + 0.5f, foot = (float)(int)b.bottom + 0.5f;
     const float middle = (b.left + b.right) / 2;
-    msnap_scene_segment(s, MSNAP_LOOK_AXIS, b.left, base, b.right, base, NULL);
+    msnap_scene_segment(s, MSNAP_LOOK_AXIS, b.left, foot, b.right, foot, NULL);
+    if (c->drop > 0)
+        msnap_scene_segment(s, MSNAP_LOOK_GRID, b.left, base, b.right, base, NULL);
+    msnap_canvas_band(c);
     if (w.first_event == MSNAP_NO_EVENT) {
         msnap_scene_text(s, MSNAP_LOOK_TICK, MSNAP_ANCHOR_MIDDLE, middle, b.bottom + 20,
                          "no events recorded: state at the dump", NULL);
@@ -85,8 +88,12 @@ void msnap_canvas_x_axis(struct msnap_canvas *c)
         used = x + half + 8;
         msnap_scene_text(s, MSNAP_LOOK_TICK, MSNAP_ANCHOR_MIDDLE, x, base + 18, ticks.tick[i].label, NULL);
     }
-    msnap_scene_text(s, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_MIDDLE, middle, base + 36,
-                     by_time ? "time since the first event" : "event", NULL);
+    const char *caption = by_time ? "time since the first event" : "event";
+    const float width = msnap_text_width(caption, msnap_look(MSNAP_LOOK_NOTE)->font_size, false);
+    if (msnap_canvas_band_legend(c, base + 36, width))
+        msnap_scene_text(s, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_END, b.right, base + 36, caption, NULL);
+    else
+        msnap_scene_text(s, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_MIDDLE, middle, base + 36, caption, NULL);
 }
 
 const struct msnap_point *msnap_canvas_steps(struct msnap_canvas *c, const uint64_t *values, bool closed,

@@ -22,6 +22,10 @@ enum msnap_look_class {
     MSNAP_LOOK_RESERVED,   /* line */
     MSNAP_LOOK_LOWEST,     /* line */
     MSNAP_LOOK_REQUESTED,  /* line */
+    MSNAP_LOOK_STEP_LINE,  /* line */
+    MSNAP_LOOK_FORWARD,    /* phases in the band */
+    MSNAP_LOOK_BACKWARD,
+    MSNAP_LOOK_OPTIMIZER,
     MSNAP_LOOK_CACHE_AREA, /* areas of the reserved plot, from the outermost in */
     MSNAP_LOOK_ACTIVE_AREA,
     MSNAP_LOOK_ALLOCATED_AREA,

@@ -64,6 +64,7 @@ enum msnap_status msnap_plot_draw(const struct msnap_history *h, const struct ms
     struct msnap_scene scene = msnap_scene_make(plot->width, plot->height, arena);
     struct msnap_canvas c = {.scene = &scene, .h = h, .plot = plot};
     msnap_canvas_layout(&c);
+    msnap_marks_layout(&c);
     status = plot->kind == MSNAP_PLOT_SEGMENTS ? msnap_draw_segments(&c, err)
              : plot->kind == MSNAP_PLOT_FLAME  ? msnap_draw_flame(&c, err)
                                                : draw_over_time(&c, err);

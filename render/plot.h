@@ -5,6 +5,8 @@
 #include "axis.h"
 #include "scene.h"
 
+#include <memsnap/classify.h>
+
 enum { MSNAP_STRIP_ROWS = 2 };
 
 /* One picture in the making. */
@@ -16,6 +18,8 @@ struct msnap_canvas {
     struct msnap_box box;    /* the plot proper */
     struct msnap_box legend; /* beside it, or below it where the picture is narrow */
     double y_max;            /* bytes at box.top */
+    unsigned phases;         /* kinds of phases in the window, a bit each */
+    float band, drop;        /* step_marks.c: below the plot, the band of phases; that and the steps' numbers */
 };
 
 struct msnap_legend_row {
@@ -48,6 +52,16 @@ float msnap_canvas_y(const struct msnap_canvas *c, uint64_t bytes);
 /* The stepped upper edge of one value a column; closed down to the base line for areas. */
 const struct msnap_point *msnap_canvas_steps(struct msnap_canvas *c, const uint64_t *values, bool closed,
                                              size_t *n_points);
+
+/* step_marks.c: where the plot has steps and room for them. */
+void msnap_marks_layout(struct msnap_canvas *c); /* after msnap_canvas_layout: takes the room from the plot's bottom */
+void msnap_canvas_steps_marks(struct msnap_canvas *c); /* over the data: a line and a number where a step begins */
+void msnap_canvas_band(struct msnap_canvas *c);
+/* The band's colours, from the plot's left edge on; false where they and the caption have no room. */
+bool msnap_canvas_band_legend(struct msnap_canvas *c, float y, float caption_width);
+/* ", 59 % activations", ", step 2"; "" where that is not known. */
+const char *msnap_peak_share(struct msnap_canvas *c);
+const char *msnap_peak_step(struct msnap_canvas *c);
 
 /* The last `oom` event that no allocation followed; MSNAP_NO_EVENT if there is none in the window. */
 uint32_t msnap_final_oom(const struct msnap_history *h, struct msnap_window window);

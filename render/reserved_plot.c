@@ -75,6 +75,7 @@ enum msnap_status msnap_draw_reserved(struct msnap_canvas *c, struct msnap_error
             .look = layers[i].look, .label = layers[i].label, .bytes = layers[i].at_peak, .title = layers[i].title,
             .extra = msnap_scene_format(c->scene, "%s", msnap_format_bytes(bytes, highest))};
     }
+    msnap_canvas_steps_marks(c);
     draw_line(c, MSNAP_LOOK_RESERVED, a->reserved, layers[0].title);
     rows[n] = (struct msnap_legend_row){.bold = true, .label = "cache: reserved, not active",
                                         .bytes = peak->reserved > peak->active ? peak->reserved - peak->active : 0};

@@ -128,9 +128,14 @@ static void choose_groups(struct msnap_canvas *c, const struct msnap_area_groups
     const size_t n_columns = c->areas.n_columns;
     const uint64_t peak = c->areas.peak.totals.allocated, visible = peak / SMALLEST_SHARE;
     size_t n = 0;
-    for (size_t g = 0; g < n_named && n < top; g++) {
-        chosen[g] = split->at_peak[g] > visible || (n == 0 && split->at_peak[g] > 0);
-        n += chosen[g];
+    for (; n < top; n++) { /* categories come in an order of their own */
+        size_t best = SIZE_MAX;
+        for (size_t g = 0; g < n_named; g++)
+            if (!chosen[g] && split->at_peak[g] > (n == 0 ? 0 : visible) && (best == SIZE_MAX || split->at_peak[g] > split->at_peak[best]))
+                best = g;
+        if (best == SIZE_MAX)
+            break;
+        chosen[best] = true;
     }
     for (; n < top; n++) {
         size_t best = SIZE_MAX;
@@ -277,9 +282,11 @@ static const char *finding(struct msnap_canvas *c)
     const uint32_t oom = msnap_final_oom(c->h, c->areas.window);
     if (oom != MSNAP_NO_EVENT) {
         const uint64_t size = c->h->snapshot->events.size[c->h->device->first_event + oom];
-        return msnap_scene_format(s, "Out of memory asking for %s; peak %s allocated, %s reserved",
-                                  msnap_format_bytes(asked, size), allocated, reserved);
+        return msnap_scene_format(s, "Out of memory asking for %s; peak %s%s%s; %s reserved", msnap_format_bytes(asked, size), allocated,
+                                  msnap_peak_share(c), msnap_peak_step(c), reserved);
     }
+    if (*msnap_peak_share(c))
+        return msnap_scene_format(s, "Peak %s%s%s; %s reserved", allocated, msnap_peak_share(c), msnap_peak_step(c), reserved);
     if (peak->event == MSNAP_NO_EVENT)
         return msnap_scene_format(s, "Peak %s allocated before the first event; %s reserved", allocated, reserved);
     return msnap_scene_format(s, "Peak %s allocated at event %s; %s reserved", allocated,
@@ -319,6 +326,7 @@ enum msnap_status msnap_draw_timeline(struct msnap_canvas *c, struct msnap_error
     const struct msnap_point *points;
     if (lowest && (points = msnap_canvas_steps(c, lowest, false, &n_points)) != NULL)
         msnap_scene_line(c->scene, MSNAP_LOOK_LOWEST, points, n_points, "lowest within some pixels");
+    msnap_canvas_steps_marks(c);
     points = msnap_canvas_steps(c, c->areas.reserved, false, &n_points);
     if (points)
         msnap_scene_line(c->scene, MSNAP_LOOK_RESERVED, points, n_points, "reserved from the device");

@@ -8,6 +8,7 @@
 #define MEMSNAP_RENDER_H
 
 #include <memsnap/areas.h>
+#include <memsnap/steps.h>
 #include <memsnap/text.h>
 
 #ifdef __cplusplus
@@ -98,6 +99,7 @@ struct msnap_plot {
     bool fit;                   /* segments, flame: as high as their contents, up to twice the height */
     size_t top;                 /* groups shown one by one, 1 to MSNAP_PLOT_MAX_TOP; fewer where
                                    the picture is too low for their legend */
+    const struct msnap_steps *steps; /* timeline, reserved: marks of steps and phases; NULL: none */
     const char *title;          /* NULL: the finding */
     const char *source;         /* the file's name for the subtitle, or NULL */
 };
