@@ -101,16 +101,16 @@ static void segment_gone(void *ctx, uint64_t addr, uint64_t size, bool reservati
         add_hole(c, addr, size);
 }
 
-void sim_chunks_init(struct sim_chunks *c, struct msnap_mem mem, uint64_t below)
+void msnap_sim_chunks_init(struct sim_chunks *c, struct msnap_mem mem, uint64_t below)
 {
     *c = (struct sim_chunks){.mem = mem, .agrees = true, .lowest = below / CHUNK * CHUNK, .next_base = UINT64_C(0x302000000)};
     if (c->lowest < UINT64_C(1) << 44) /* room for many chunks */
         c->lowest = UINT64_C(0x7f0000000000);
 }
 
-void sim_chunks_release(struct sim_chunks *c) { msnap_vec_release(&c->holes, c->mem, sizeof(struct recorded_segment)); }
+void msnap_sim_chunks_release(struct sim_chunks *c) { msnap_vec_release(&c->holes, c->mem, sizeof(struct recorded_segment)); }
 
-struct msnap_sim_driver sim_chunks_driver(struct sim_chunks *c)
+struct msnap_sim_driver msnap_sim_chunks_driver(struct sim_chunks *c)
 {
     return (struct msnap_sim_driver){c, new_segment, new_reservation, map_pages, unmap_pages, segment_gone};
 }

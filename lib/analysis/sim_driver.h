@@ -33,8 +33,8 @@ struct sim_chunks {
 };
 
 /* `below`: an address that new chunks lie below (the lowest one of the recording). */
-void sim_chunks_init(struct sim_chunks *c, struct msnap_mem mem, uint64_t below);
-void sim_chunks_release(struct sim_chunks *c);
-struct msnap_sim_driver sim_chunks_driver(struct sim_chunks *c);
+void msnap_sim_chunks_init(struct sim_chunks *c, struct msnap_mem mem, uint64_t below);
+void msnap_sim_chunks_release(struct sim_chunks *c);
+struct msnap_sim_driver msnap_sim_chunks_driver(struct sim_chunks *c);
 
 #endif

@@ -242,7 +242,7 @@ enum msnap_status msnap_simulate(const struct msnap_requests *r, const struct ms
     if (!u.block_of)
         return no_memory(err);
     memset(u.block_of, 0, size);
-    sim_chunks_init(&u.chunks, mem, r->lowest_address);
+    msnap_sim_chunks_init(&u.chunks, mem, r->lowest_address);
     if (options && options->follow_recorded_addresses) {
         result.placed = true;
     }
@@ -250,7 +250,7 @@ enum msnap_status msnap_simulate(const struct msnap_requests *r, const struct ms
     u.chunks.n_segments = r->n_segments;
     u.chunks.reservations = r->reservations;
     u.chunks.n_reservations = r->n_reservations;
-    struct msnap_sim_driver driver = options && options->driver ? *options->driver : sim_chunks_driver(&u.chunks);
+    struct msnap_sim_driver driver = options && options->driver ? *options->driver : msnap_sim_chunks_driver(&u.chunks);
     bool ok = msnap_sim_init(&u.sim, mem, config, &driver);
     if (options && options->on_event) {
         u.sim.on_event = pass_on;
@@ -265,7 +265,7 @@ enum msnap_status msnap_simulate(const struct msnap_requests *r, const struct ms
         ok = !u.sim.out_of_memory;
     }
     msnap_sim_release(&u.sim);
-    sim_chunks_release(&u.chunks);
+    msnap_sim_chunks_release(&u.chunks);
     msnap_mem_release(mem, u.block_of, size);
     if (!ok)
         return no_memory(err);

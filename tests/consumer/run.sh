@@ -33,6 +33,11 @@ for header in "$T"/static/include/memsnap/*.h; do
     quiet "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -I "$T/static/include" -fsyntax-only "$T/one.c"
     ! command -v c++ >/dev/null || quiet c++ -std=c++17 -Wall -Wextra -Werror -I "$T/static/include" -fsyntax-only "$T/one.cc"
 done
+for library in "$T"/static/lib/libmemsnap*.a; do
+    if nm -g --defined-only "$library" | awk 'NF == 3 {print $3}' | grep -v '^msnap_'; then
+        echo "$(basename "$library") shows names without msnap_"; exit 1
+    fi
+done
 for library in "$T"/shared/lib/libmemsnap*.so; do
     if nm -D --defined-only "$library" | awk '{print $NF}' | grep -v '^msnap_'; then
         echo "$(basename "$library") shows names without msnap_"; exit 1

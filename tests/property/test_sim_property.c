@@ -305,8 +305,8 @@ static void run(struct fixture *f, uint32_t seed)
     const struct msnap_sim_config c = settings(w);
     struct msnap_alloc_config books = {.max_split = c.max_split_size, .large_segment = c.large_segment_size, .expandable = c.expandable_segments, .known = true};
     memcpy(books.divisions, c.divisions, sizeof books.divisions);
-    sim_chunks_init(&w->chunks, counting_mem(&f->mem), UINT64_C(0x7f0000000000));
-    const struct msnap_sim_driver driver = sim_chunks_driver(&w->chunks);
+    msnap_sim_chunks_init(&w->chunks, counting_mem(&f->mem), UINT64_C(0x7f0000000000));
+    const struct msnap_sim_driver driver = msnap_sim_chunks_driver(&w->chunks);
     assert_true(msnap_sim_init(&w->sim, counting_mem(&f->mem), &c, &driver));
     assert_true(msnap_books_init(&w->books, counting_mem(&f->mem), &books, &w->faults));
     w->books.counters = &w->counters;
@@ -326,7 +326,7 @@ static void run(struct fixture *f, uint32_t seed)
     check_books(w);
     msnap_books_release(&w->books);
     msnap_sim_release(&w->sim);
-    sim_chunks_release(&w->chunks);
+    msnap_sim_chunks_release(&w->chunks);
     free(w);
 }
 
