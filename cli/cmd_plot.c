@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "moment.h"
 #include "rules_file.h"
+#include "simulate_words.h"
 #include "window.h"
 
 #include <memsnap/classify.h>
@@ -30,6 +31,7 @@ static const struct opt options[] = {
     {"scale", 0, OPT_INT, "N", NULL, "PNG only: N image pixels for each, for sharp print (default: 1)", 1, 8},
     {"title", 0, OPT_STRING, "TEXT", NULL, "instead of the finding", 0, 0},
     OPT_RULES,
+    SIMULATE_OPTIONS,
     {0}};
 
 enum format { SVG, PNG, PDF, UNKNOWN };
@@ -82,6 +84,7 @@ static bool is_of_a_moment(enum msnap_plot_kind kind) { return kind == MSNAP_PLO
 static int check_kind(const struct cli *cli)
 {
     static const char *const over_time[] = {"x", "from", "to"};
+    static const char *const simulated[] = {"conf", "limit", "capacity", "no-caching", "no-limit"};
     const enum msnap_plot_kind kind = (enum msnap_plot_kind)cli_choice(cli, "kind", MSNAP_PLOT_TIMELINE);
     const char *word = kind_words[kind];
     for (size_t i = 0; i < 3; i++)
@@ -89,8 +92,44 @@ static int check_kind(const struct cli *cli)
             return cli_usage(cli->command, "--%s is for pictures over time; --kind %s shows a moment: --at", over_time[i], word);
     if (!is_of_a_moment(kind) && cli_given(cli, "at"))
         return cli_usage(cli->command, "--at is for --kind segments and flame; --kind %s shows all of the time", word);
+    for (size_t i = 0; i < sizeof simulated / sizeof *simulated; i++)
+        if (kind != MSNAP_PLOT_RESERVED && cli_given(cli, simulated[i]))
+            return cli_usage(cli->command, "--%s is for --kind reserved, which shows the simulated run beside the recorded one", simulated[i]);
     if (kind == MSNAP_PLOT_FLAME && (cli_given(cli, "by") || cli_given(cli, "top")))
         return cli_usage(cli->command, "--kind flame shows every call stack; --by and --top are for the other kinds");
+    return EXIT_FINE;
+}
+
+/* The reserved bytes of a run under other settings, where one is asked for. */
+static int simulate(const struct cli *cli, const char *path, const struct msnap_history *h, struct msnap_arena *arena,
+                    struct msnap_plot *plot)
+{
+    const struct msnap_requests *r;
+    struct msnap_sim_config config;
+    struct msnap_sim_result result;
+    struct msnap_error err = {0};
+    struct msnap_sim_options o = {0};
+    if (!cli_given(cli, "conf") && !cli_given(cli, "limit") && !cli_given(cli, "capacity") && !cli_given(cli, "no-caching") &&
+        !cli_given(cli, "no-limit"))
+        return EXIT_FINE;
+    if (!h->device->n_events)
+        return cli_error(EXIT_INPUT, path, "there are no events to simulate: record with torch.cuda.memory._record_memory_history() before the run");
+    const int code = simulate_config(cli, path, h, arena, &config, &o.follow_recorded_addresses);
+    if (code != EXIT_FINE)
+        return code;
+    o.reserved_series = msnap_arena_alloc(arena, h->device->n_events, sizeof *o.reserved_series);
+    if (!o.reserved_series)
+        return cli_error(EXIT_MACHINE, path, "no memory");
+    if (msnap_requests_build(h, arena, &r, &err) != MSNAP_OK || msnap_simulate(r, &config, &o, &result, &err) != MSNAP_OK)
+        return err.status == MSNAP_EUSAGE ? cli_usage(cli->command, "%s", err.text) : cli_fail(cli, path, &err);
+    if (result.estimated)
+        cli_note(cli, "this is another allocator than PyTorch's own: the simulated line is an estimate");
+    plot->simulated = o.reserved_series;
+    plot->simulated_oom = result.oom ? result.oom_event : MSNAP_NO_EVENT;
+    plot->simulated_label = cli_given(cli, "no-caching")                       ? "PYTORCH_NO_CUDA_MEMORY_CACHING=1 (an estimate)"
+                            : !cli_given(cli, "conf")                          ? "the recorded settings"
+                            : cli_text(cli, "conf")[0] == '\0'                ? "the default settings"
+                                                                               : cli_text(cli, "conf");
     return EXIT_FINE;
 }
 
@@ -131,6 +170,9 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
     plot.fit = !cli_given(cli, "height");
     plot.title = cli_text(cli, "title");
     plot.source = base_name(path);
+    const int simulated = simulate(cli, path, &h, arena, &plot);
+    if (simulated != EXIT_FINE)
+        return simulated;
     if (is_of_a_moment(kind)) {
         const int code = moments_of(cli, path, &h, "peak", kind == MSNAP_PLOT_SEGMENTS ? MSNAP_PLOT_MAX_MOMENTS : 1, moments, &plot.n_moments);
         if (code != EXIT_FINE)
@@ -208,13 +250,15 @@ const struct command command_plot = {
         "Kinds: timeline (allocated bytes, stacked by who holds them at the peak, under the line of\n"
         "what is reserved), reserved (reserved, active, allocated and requested bytes), segments (the\n"
         "segments at a moment or at several, and the blocks in them by state or --by group), flame\n"
-        "(the bytes allocated at a moment by call stack).\n\n"
+        "(the bytes allocated at a moment by call stack). With --conf, --limit or --capacity the reserved\n"
+        "kind also shows what a run under those settings would reserve, as `memsnap simulate` finds it.\n\n"
         "Over time, each column of pixels shows its highest moment: no peak is lost, however short.\n"
         "Memory from before the recording is the grey base. The ending of PICTURE chooses the format;\n"
         "resting the pointer on a shape of an SVG says what it is. Segments and flame are as high as\n"
         "what they show unless --height is given. docs/pictures.md tells how to read them.\n",
     .examples = "  memsnap plot run.pickle -o peak.svg\n"
                 "  memsnap plot run.pickle --by stack --from 12.5s --to 14s -o step.png --scale 2\n"
+                "  memsnap plot run.pickle --kind reserved --conf expandable_segments:True -o whatif.svg\n"
                 "  memsnap plot run.pickle --kind segments --at peak,end -o segments.svg\n"
                 "  memsnap plot run.pickle --kind flame --at oom -o flame.svg\n",
     .min_operands = 1,

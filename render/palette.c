@@ -22,6 +22,7 @@ static const struct msnap_look looks[MSNAP_N_LOOKS] = {
     [MSNAP_LOOK_NUMBER] = {"number", INK, NONE, 0, 0, 12, false},
     [MSNAP_LOOK_TOTAL] = {"total", INK, NONE, 0, 0, 12, true},
     [MSNAP_LOOK_RESERVED] = {"reserved", NONE, INK, 1.5f, 0, 0, false},
+    [MSNAP_LOOK_SIMULATED] = {"simulated", NONE, 0xAA3377, 2.5f, 6, 0, false},
     [MSNAP_LOOK_LOWEST] = {"lowest", NONE, 0xFFFFFF, 1.2f, 0, 0, false},
     [MSNAP_LOOK_REQUESTED] = {"requested", NONE, 0xF0E442, 1.5f, 0, 0, false},
     [MSNAP_LOOK_STEP_LINE] = {"step-line", NONE, SOFT_INK, 0.7f, 2, 0, false},

@@ -20,6 +20,7 @@ enum msnap_look_class {
     MSNAP_LOOK_NUMBER,
     MSNAP_LOOK_TOTAL,
     MSNAP_LOOK_RESERVED,   /* line */
+    MSNAP_LOOK_SIMULATED,  /* line: reserved in another run than the recorded one */
     MSNAP_LOOK_LOWEST,     /* line */
     MSNAP_LOOK_REQUESTED,  /* line */
     MSNAP_LOOK_STEP_LINE,  /* line */

@@ -5,6 +5,7 @@ struct msnap_plot msnap_plot_default(const struct msnap_history *h, enum msnap_p
 {
     return (struct msnap_plot){.kind = kind, .by = MSNAP_PLOT_BY_AUTO, .x = MSNAP_PLOT_X_AUTO,
                                .window = msnap_window_all(h), .width = 1280, .height = 720, .top = 10, .fit = true,
+                               .simulated_oom = MSNAP_NO_EVENT,
                                .n_moments = 1, .moments = {{h->peak.event, "peak"}}};
 }
 
@@ -29,6 +30,15 @@ static enum msnap_status draw_over_time(struct msnap_canvas *c, struct msnap_err
     for (size_t i = 0; i < c->areas.n_columns; i++)
         if (c->areas.active[i] > highest)
             highest = c->areas.active[i];
+    if (plot->simulated && plot->kind == MSNAP_PLOT_RESERVED) {
+        c->simulated = msnap_arena_alloc(c->scene->arena, c->areas.n_columns, sizeof *c->simulated);
+        if (!c->simulated)
+            return msnap_render_fail(err, MSNAP_ENOMEM, "no memory for the picture");
+        msnap_areas_series(h, &c->areas, h->start.reserved, plot->simulated, c->simulated);
+        for (size_t i = 0; i < c->areas.n_columns; i++)
+            if (c->simulated[i] > highest)
+                highest = c->simulated[i];
+    }
     c->y_max = highest ? (double)highest * 1.04 : 1.0;
     return plot->kind == MSNAP_PLOT_RESERVED ? msnap_draw_reserved(c, err) : msnap_draw_timeline(c, err);
 }

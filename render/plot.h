@@ -18,6 +18,7 @@ struct msnap_canvas {
     struct msnap_box box;    /* the plot proper */
     struct msnap_box legend; /* beside it, or below it where the picture is narrow */
     double y_max;            /* bytes at box.top */
+    uint64_t *simulated;     /* the plot's simulated series, highest in each column; NULL: none */
     unsigned phases;         /* kinds of phases in the window, a bit each */
     float band, drop;        /* step_marks.c: below the plot, the band of phases; that and the steps' numbers */
 };

@@ -99,6 +99,11 @@ struct msnap_plot {
     bool fit;                   /* segments, flame: as high as their contents, up to twice the height */
     size_t top;                 /* groups shown one by one, 1 to MSNAP_PLOT_MAX_TOP; fewer where
                                    the picture is too low for their legend */
+    /* Reserved bytes of a simulated run, against the recorded ones (MSNAP_PLOT_RESERVED): one entry an event of the
+     * device; NULL: none. The line ends at `simulated_oom`, where that run fails (MSNAP_NO_EVENT: nowhere). */
+    const uint64_t *simulated;
+    uint32_t simulated_oom;
+    const char *simulated_label; /* the settings, as in "expandable_segments:True" */
     const struct msnap_steps *steps; /* timeline, reserved: marks of steps and phases; NULL: none */
     const char *title;          /* NULL: the finding */
     const char *source;         /* the file's name for the subtitle, or NULL */
