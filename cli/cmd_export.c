@@ -12,41 +12,36 @@ static const struct opt options[] = {
     {"table", 't', OPT_CHOICE, NULL, table_words, "which table (default: events)", 0, 0},
     {"format", 0, OPT_CHOICE, NULL, format_words,
      "one JSON object a line, or CSV with a header\n(default: ndjson)", 0, 0},
-    {"from", 0, OPT_STRING, "WHEN", NULL,
-     "events from WHEN on: an event number, or seconds since\nthe device's first event, as in 12.5s", 0, 0},
-    {"to", 0, OPT_STRING, "WHEN", NULL, "events up to WHEN, that one included", 0, 0},
+    WINDOW_OPTIONS("events"),
     OPT_RULES,
     {0}};
 
 /* One device's rows of the tables that need its books. */
-static enum msnap_status export_books(const struct cli *cli, enum table table, struct rows *rows,
-                                      const struct msnap_snapshot *s, const struct msnap_device *device,
-                                      const struct msnap_user_rules *rules, struct msnap_error *err)
+static int export_books(const struct cli *cli, const char *path, enum table table, struct rows *rows,
+                        const struct msnap_snapshot *s, const struct msnap_device *device, const struct msnap_user_rules *rules)
 {
     struct msnap_history h;
     struct msnap_steps steps;
     struct msnap_classes classes;
+    struct msnap_error err = {0};
     struct msnap_arena *arena = msnap_arena_new(msnap_mem_default());
     int64_t first, last;
 
-    if (!arena) {
-        *err = (struct msnap_error){.status = MSNAP_ENOMEM, .text = "no memory for the device's history"};
-        return MSNAP_ENOMEM;
-    }
-    window_of(cli, s, device, &first, &last);
-    enum msnap_status status =
-        msnap_history_build(s, device, table == EVENTS ? MSNAP_WITH_SERIES : 0, arena, &h, err);
-    if (status == MSNAP_OK && table == EVENTS) {
-        status = export_events(rows, &h, first, last, arena, err);
-    } else if (status == MSNAP_OK) {
-        status = msnap_steps_build(&h, arena, &steps, err);
+    if (!arena)
+        return cli_error(EXIT_MACHINE, path, "no memory for the device's history");
+    enum msnap_status status = msnap_history_build(s, device, table == EVENTS ? MSNAP_WITH_SERIES : 0, arena, &h, &err);
+    int code = status == MSNAP_OK ? window_of(cli, path, &h, &first, &last) : EXIT_FINE;
+    if (status == MSNAP_OK && code == EXIT_FINE && table == EVENTS) {
+        status = export_events(rows, &h, first, last, arena, &err);
+    } else if (status == MSNAP_OK && code == EXIT_FINE) {
+        status = msnap_steps_build(&h, arena, &steps, &err);
         if (status == MSNAP_OK)
-            status = msnap_classify(&h, &steps, rules, arena, &classes, err);
+            status = msnap_classify(&h, &steps, rules, arena, &classes, &err);
         if (status == MSNAP_OK)
-            status = export_allocations(rows, &h, &classes, first, last, arena, err);
+            status = export_allocations(rows, &h, &classes, first, last, arena, &err);
     }
     msnap_arena_free(arena);
-    return status;
+    return status == MSNAP_OK ? code : cli_fail(cli, path, &err);
 }
 
 static int export_table(const struct cli *cli, const char *path, enum table table, struct rows *rows,
@@ -60,12 +55,13 @@ static int export_table(const struct cli *cli, const char *path, enum table tabl
         const struct msnap_device *device = &s->devices[i];
         if (!cli_wants_device(cli, device))
             continue;
+        const int code = table == SEGMENTS || table == BLOCKS ? EXIT_FINE : export_books(cli, path, table, rows, s, device, rules);
+        if (code != EXIT_FINE)
+            return code;
         if (table == SEGMENTS)
             export_segments(rows, s, device);
         else if (table == BLOCKS)
             export_blocks(rows, s, device);
-        else if (export_books(cli, table, rows, s, device, rules, &err) != MSNAP_OK)
-            return cli_fail(cli, path, &err);
     }
     return EXIT_FINE;
 }

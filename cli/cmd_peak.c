@@ -60,8 +60,13 @@ static int look(struct cli *cli, const char *path, const struct msnap_snapshot *
         return code;
     p->totals = totals_at(&p->h, p->event);
     p->by = (enum msnap_group_by)cli_choice(cli, "by", MSNAP_BY_LINE);
+    if (p->by == MSNAP_BY_CATEGORY || p->by == MSNAP_BY_STEP) {
+        if (msnap_steps_build(&p->h, arena, &p->steps, &err))
+            return cli_fail(cli, path, &err);
+        p->h.steps = &p->steps;
+    }
     if (p->by == MSNAP_BY_CATEGORY) {
-        if (msnap_steps_build(&p->h, arena, &p->steps, &err) || msnap_classify(&p->h, &p->steps, rules, arena, &p->classes, &err))
+        if (msnap_classify(&p->h, &p->steps, rules, arena, &p->classes, &err))
             return cli_fail(cli, path, &err);
         p->h.classes = &p->classes;
     }
@@ -234,13 +239,15 @@ static int run(struct cli *cli)
 
 const struct command command_peak = {
     .name = "peak",
-    .summary = "What is allocated at the peak or another moment, by line, stack, category, stream or pool",
+    .summary = "What is allocated at the peak or another moment, by line, stack, category, step, stream or pool",
     .operands = "FILE",
     .about = "The moment of the highest allocated bytes, or the one that --at names, and who holds them: one row\n"
-             "for each line of your code, call stack, category, stream or memory pool. Rows add up to the allocated\n"
-             "bytes exactly; those beyond --top are one last row. The peak is the earliest of equals.\n",
+             "for each line of your code, call stack, category, stream, memory pool, or step in which the block was\n"
+             "made. Rows add up to the allocated bytes exactly; those beyond --top are one last row. The peak is\n"
+             "the earliest of equals.\n",
     .examples = "  memsnap peak run.pickle\n"
-                "  memsnap peak --at oom --by stack --top 40 run.pickle\n",
+                "  memsnap peak --at oom --by stack --top 40 run.pickle\n"
+                "  memsnap peak --at step:3 --by step run.pickle\n",
     .min_operands = 1,
     .max_operands = 1,
     .takes = TAKES_DEVICE | TAKES_JSON | TAKES_OUTPUT | TAKES_SNAPSHOT | TAKES_COLOR,

@@ -19,13 +19,11 @@ static const struct opt options[] = {
     {"by", 'b', OPT_CHOICE, NULL, by_words,
      "what a colour stands for (default: category where memsnap\ncan tell them, else line or stack; segments: the state)", 0, 0},
     {"at", 0, OPT_STRING, "MOMENT", NULL,
-     "segments and flame: peak (the default), oom, end, start or an\nevent number; segments: up to four side by side, as in\npeak,end", 0, 0},
+     "segments and flame: peak (the default), oom, end, start, step:N\n(a step's peak) or an event number; segments: up to four side\nby side, as in peak,end", 0, 0},
     {"top", 'n', OPT_INT, "N", NULL, "groups with a colour of their own (default: 10)", 1, MSNAP_PLOT_MAX_TOP},
     {"x", 'x', OPT_CHOICE, NULL, x_words,
      "the horizontal axis (default: auto, which is time unless\nmost of it passes without events)", 0, 0},
-    {"from", 0, OPT_STRING, "WHEN", NULL,
-     "draw from WHEN on: an event number, or seconds since\nthe device's first event, as in 12.5s", 0, 0},
-    {"to", 0, OPT_STRING, "WHEN", NULL, "draw up to WHEN, that one included", 0, 0},
+    WINDOW_OPTIONS("draw"),
     {"width", 'W', OPT_INT, "PIXELS", NULL, "default: 1280", MSNAP_PLOT_MIN_WIDTH, MSNAP_PLOT_MAX_WIDTH},
     {"height", 'H', OPT_INT, "PIXELS", NULL, "default: 720", MSNAP_PLOT_MIN_HEIGHT, MSNAP_PLOT_MAX_HEIGHT},
     {"scale", 0, OPT_INT, "N", NULL, "PNG only: N image pixels for each, for sharp print (default: 1)", 1, 8},
@@ -181,7 +179,9 @@ static int draw(const struct cli *cli, const struct msnap_snapshot *s, const str
             plot.moments[i] = (struct msnap_plot_moment){moments[i].event, moments[i].word};
     }
     if (cli_given(cli, "from") || cli_given(cli, "to")) {
-        window_of(cli, s, device, &first, &last);
+        const int code = window_of(cli, path, &h, &first, &last);
+        if (code != EXIT_FINE)
+            return code;
         if (last < first)
             return cli_error(EXIT_USAGE, path, "no events lie between --from and --to");
         plot.window = (struct msnap_window){(uint32_t)first, (uint32_t)last};

@@ -2,6 +2,7 @@
 #include "moment.h"
 
 #include "figures.h"
+#include "step_words.h"
 
 #include <string.h>
 
@@ -41,11 +42,16 @@ static int event_of(const struct cli *cli, const char *path, const struct msnap_
                                         : cli_error(EXIT_USAGE, path, "--at oom: device %d has no out-of-memory event; use --at peak", (int)h->device->device);
     }
     uint64_t n = 0;
+    if (is_step_word(word, &n)) {
+        struct msnap_step step;
+        return step_of_word(cli, path, h, word, &step, event);
+    }
+    n = 0;
     const char *p = word;
     for (; *p >= '0' && *p <= '9' && n < UINT32_MAX; p++)
         n = n * 10 + (uint64_t)(*p - '0');
     if (p == word || *p)
-        return cli_usage(cli->command, "--at takes an event number, peak, oom, end or start, not \"%s\"", word);
+        return cli_usage(cli->command, "--at takes an event number, peak, oom, end, start or step:N, not \"%s\"", word);
     if (n >= h->device->n_events)
         return cli_error(EXIT_USAGE, path, "--at %s: device %d has %zu events, numbered from 0", word, (int)h->device->device, h->device->n_events);
     *event = (uint32_t)n;
@@ -87,7 +93,11 @@ void put_moment(struct msnap_sink *out, const struct msnap_history *h, const cha
         msnap_puts(out, h->device->n_events ? "before the first event" : "at the dump");
         return;
     }
-    if (!strcmp(word, "peak") || !strcmp(word, "oom") || !strcmp(word, "end"))
+    uint64_t step;
+    if (is_step_word(word, &step)) {
+        msnap_putf(out, "at the peak of step %s", format_count(count, step));
+        msnap_putf(out, " (event %s)", format_count(count, event));
+    } else if (!strcmp(word, "peak") || !strcmp(word, "oom") || !strcmp(word, "end"))
         msnap_putf(out, "at the %s (event %s)", strcmp(word, "oom") ? word : "OOM", format_count(count, event));
     else
         msnap_putf(out, "after event %s", format_count(count, event));

@@ -1,4 +1,4 @@
-/* moment.h -- --at EVENT|peak|oom|end: which moment of a device's history is meant. */
+/* moment.h -- --at EVENT|peak|oom|end|step:N: which moment of a device's history is meant. */
 #ifndef MEMSNAP_CLI_MOMENT_H
 #define MEMSNAP_CLI_MOMENT_H
 
@@ -9,7 +9,7 @@
 #define MOMENT_OPTION                                                                                        \
     {.name = "at", .kind = OPT_STRING, .arg = "MOMENT",                                                      \
      .help = "peak (highest allocated bytes), oom (the last that was not survived, else the\n"              \
-             "last), end, start (before the first event), or an event number"}
+             "last), end, start (before the first event), step:N (that step's peak), or an\nevent number"}
 
 /* The event that --at names (`otherwise` where it is not given). EXIT_FINE, or prints and returns. */
 int moment_of(const struct cli *cli, const char *path, const struct msnap_history *h, const char *otherwise, uint32_t *event);

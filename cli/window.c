@@ -1,5 +1,7 @@
-/* window.c -- --from and --to: an event number, or seconds since the device's first event. */
+/* window.c -- --from and --to: an event number, seconds since the device's first event, or a step. */
 #include "window.h"
+
+#include "step_words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,10 +32,12 @@ int window_check(const struct cli *cli)
     static const char *const names[] = {"from", "to"};
     bool is_time;
     int64_t value;
+    uint64_t step;
 
     for (size_t i = 0; i < 2; i++)
-        if (cli_given(cli, names[i]) && !parse(cli_text(cli, names[i]), &is_time, &value))
-            return cli_usage(cli->command, "--%s takes an event number or a time such as 12.5s, not \"%s\"",
+        if (cli_given(cli, names[i]) && !is_step_word(cli_text(cli, names[i]), &step) &&
+            !parse(cli_text(cli, names[i]), &is_time, &value))
+            return cli_usage(cli->command, "--%s takes an event number, a time such as 12.5s or a step such as step:3, not \"%s\"",
                              names[i], cli_text(cli, names[i]));
     return EXIT_FINE;
 }
@@ -50,11 +54,12 @@ static bool is_at(const struct msnap_events *ev, size_t begin, size_t timed, int
     return side > 0 ? since >= value : since <= value;
 }
 
-void window_of(const struct cli *cli, const struct msnap_snapshot *s, const struct msnap_device *device,
-               int64_t *first, int64_t *last)
+int window_of(const struct cli *cli, const char *path, const struct msnap_history *h, int64_t *first, int64_t *last)
 {
-    const struct msnap_events *ev = &s->events;
-    const size_t begin = device->first_event, n = device->n_events;
+    const struct msnap_events *ev = &h->snapshot->events;
+    const size_t begin = h->device->first_event, n = h->device->n_events;
+    struct msnap_step step;
+    uint64_t number;
     bool is_time;
     int64_t value;
     size_t timed = 0;
@@ -63,15 +68,26 @@ void window_of(const struct cli *cli, const struct msnap_snapshot *s, const stru
     *last = (int64_t)n - 1;
     while (timed < n && !(ev->has[begin + timed] & MSNAP_HAS_TIME))
         timed++;
-    if (cli_given(cli, "from") && parse(cli_text(cli, "from"), &is_time, &value)) {
+    if (cli_given(cli, "from") && is_step_word(cli_text(cli, "from"), &number)) {
+        const int code = step_of_word(cli, path, h, cli_text(cli, "from"), &step, NULL);
+        if (code != EXIT_FINE)
+            return code;
+        *first = step.first;
+    } else if (cli_given(cli, "from") && parse(cli_text(cli, "from"), &is_time, &value)) {
         *first = is_time ? 0 : value;
         while (is_time && *first <= *last && !is_at(ev, begin, timed, *first, value, 1))
             ++*first;
     }
-    if (cli_given(cli, "to") && parse(cli_text(cli, "to"), &is_time, &value)) {
+    if (cli_given(cli, "to") && is_step_word(cli_text(cli, "to"), &number)) {
+        const int code = step_of_word(cli, path, h, cli_text(cli, "to"), &step, NULL);
+        if (code != EXIT_FINE)
+            return code;
+        *last = step.last;
+    } else if (cli_given(cli, "to") && parse(cli_text(cli, "to"), &is_time, &value)) {
         if (!is_time && value < *last)
             *last = value;
         while (is_time && *last >= 0 && !is_at(ev, begin, timed, *last, value, -1))
             --*last;
     }
+    return EXIT_FINE;
 }

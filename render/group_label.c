@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <memsnap/classify.h>
+#include <memsnap/steps.h>
 
 #include "plot.h"
 
@@ -127,6 +128,10 @@ const char *msnap_group_label(struct msnap_scene *scene, const struct msnap_hist
                                   s->pools.second[row->key]);
     case MSNAP_BY_CATEGORY:
         return msnap_scene_format(scene, "%s", h->classes->names[row->key]);
+    case MSNAP_BY_STEP:
+        return row->key >= MSNAP_STEP_KEY           ? msnap_scene_format(scene, "step %" PRIu64, h->steps->steps[row->key - MSNAP_STEP_KEY].number)
+               : row->key == MSNAP_STEP_OUTSIDE ? "outside the steps"
+                                                : "before the steps";
     case MSNAP_N_GROUP_BY:
         break;
     }
@@ -145,7 +150,7 @@ const char *msnap_group_title(struct msnap_scene *scene, const struct msnap_hist
     else if (bytes != UINT64_MAX)
         text = msnap_scene_format(scene, "%s\n%s at the peak, %" PRIu64 " allocation%s", text,
                                   msnap_format_bytes(size, bytes), row->count, row->count == 1 ? "" : "s");
-    if (row->stack <= MSNAP_STACK_EMPTY || by == MSNAP_BY_STREAM || by == MSNAP_BY_POOL || by == MSNAP_BY_CATEGORY)
+    if (row->stack <= MSNAP_STACK_EMPTY || by == MSNAP_BY_STREAM || by == MSNAP_BY_POOL || by == MSNAP_BY_CATEGORY || by == MSNAP_BY_STEP)
         return text;
     text = msnap_scene_format(scene, "%s\n%s", text, by == MSNAP_BY_STACK ? "stack:" : "stack of the largest:");
     size_t n = 0;

@@ -242,7 +242,7 @@ static const uint64_t *make_floor(struct msnap_canvas *c)
 static void draw_legend(struct msnap_canvas *c, enum msnap_group_by by, const struct layer *layers, size_t n,
                         const uint64_t *lowest)
 {
-    static const char *const names[MSNAP_N_GROUP_BY] = {"stack", "source line", "stream", "memory pool", "category"};
+    static const char *const names[MSNAP_N_GROUP_BY] = {"stack", "source line", "stream", "memory pool", "category", "step"};
     struct msnap_legend_row rows[MAX_LAYERS + 3];
     struct msnap_scene *s = c->scene;
     char number[32];

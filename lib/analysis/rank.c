@@ -1,6 +1,7 @@
-/* rank.c -- what is allocated at a moment, by stack, line, stream, pool or category. */
+/* rank.c -- what is allocated at a moment, by stack, line, stream, pool, category or step. */
 #include <memsnap/classify.h>
 #include <memsnap/rank.h>
+#include <memsnap/steps.h>
 
 #include "base/arena.h"
 #include "base/status.h"
@@ -11,6 +12,7 @@ struct keys {
     const struct msnap_history *h;
     enum msnap_group_by by;
     size_t n;        /* keys are below this */
+    size_t step;     /* by step: the first that ends at the last row's birth or after; rows come in order */
     uint32_t *frame; /* by stack: its user frame + 1, 0 while not looked up; only for lines */
 };
 
@@ -19,7 +21,7 @@ static enum msnap_status no_memory(struct msnap_error *err) { return msnap_fail(
 static bool keys_init(struct keys *k, const struct msnap_history *h, enum msnap_group_by by, struct msnap_arena *arena)
 {
     const struct msnap_snapshot *s = h->snapshot;
-    *k = (struct keys){h, by, 0, NULL};
+    *k = (struct keys){.h = h, .by = by};
     switch (by) {
     case MSNAP_BY_STACK: k->n = s->stacks.n; break;
     case MSNAP_BY_LINE:
@@ -29,9 +31,23 @@ static bool keys_init(struct keys *k, const struct msnap_history *h, enum msnap_
     case MSNAP_BY_STREAM: k->n = s->streams.n; break;
     case MSNAP_BY_POOL: k->n = s->pools.n; break;
     case MSNAP_BY_CATEGORY: k->n = h->classes->n_categories; break;
+    case MSNAP_BY_STEP: k->n = h->steps->n + MSNAP_STEP_KEY; break;
     case MSNAP_N_GROUP_BY: return false;
     }
     return true;
+}
+
+static uint32_t step_of(struct keys *k, size_t row)
+{
+    const struct msnap_steps *s = k->h->steps;
+    if (row < k->h->allocs.n_initial)
+        return MSNAP_STEP_BEFORE_RECORDING;
+    const uint32_t born = k->h->allocs.alloc_event[row];
+    while (k->step < s->n && s->steps[k->step].last < born)
+        k->step++;
+    if (k->step < s->n && s->steps[k->step].first <= born)
+        return (uint32_t)k->step + MSNAP_STEP_KEY;
+    return k->step == 0 && s->n ? MSNAP_STEP_BEFORE : MSNAP_STEP_OUTSIDE;
 }
 
 static uint32_t key_of(struct keys *k, size_t row)
@@ -47,6 +63,7 @@ static uint32_t key_of(struct keys *k, size_t row)
     case MSNAP_BY_STREAM: return msnap_alloc_stream(k->h, row);
     case MSNAP_BY_POOL: return msnap_alloc_pool(k->h, row);
     case MSNAP_BY_CATEGORY: return k->h->classes->category[row];
+    case MSNAP_BY_STEP: return step_of(k, row);
     case MSNAP_N_GROUP_BY: break;
     }
     return 0;
@@ -86,6 +103,8 @@ enum msnap_status msnap_rank_build(const struct msnap_history *h, uint32_t event
     struct keys k;
     if (by == MSNAP_BY_CATEGORY && !h->classes)
         return msnap_fail(err, MSNAP_EUSAGE, "grouping by category needs the categories");
+    if (by == MSNAP_BY_STEP && !h->steps)
+        return msnap_fail(err, MSNAP_EUSAGE, "grouping by step needs the steps");
     if (!keys_init(&k, h, by, arena))
         return by == MSNAP_N_GROUP_BY ? msnap_fail(err, MSNAP_EUSAGE, "no such grouping") : no_memory(err);
     uint32_t *index = MSNAP_NEW(arena, uint32_t, k.n); /* row + 1 */

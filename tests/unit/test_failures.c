@@ -30,6 +30,7 @@ static enum msnap_status whole_run(struct counting *c, const char *path, const v
             status = msnap_classify(&h, &steps, NULL, arena, &classes, err);
         if (status == MSNAP_OK)
             h.classes = &classes;
+        h.steps = &steps;
         for (int by = 0; by < MSNAP_N_GROUP_BY && status == MSNAP_OK; by++)
             status = msnap_rank_build(&h, h.peak.event, (enum msnap_group_by)by, arena, &r, err);
         if (status == MSNAP_OK)

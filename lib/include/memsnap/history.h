@@ -64,6 +64,7 @@ struct msnap_history {
     const uint64_t *allocated, *active, *reserved, *requested;
     /* NULL; whoever classifies may point it to the result, and MSNAP_BY_CATEGORY groups by that. */
     const struct msnap_classes *classes;
+    const struct msnap_steps *steps; /* the same for MSNAP_BY_STEP */
     /* Faults met on the way: the file against itself (see check.h for their names). */
     uint64_t n_faults;
     const struct msnap_start *start_state; /* private: for running the books again */

@@ -8,13 +8,16 @@
 extern "C" {
 #endif
 
-/* By category: the history's `classes` must be set. */
-enum msnap_group_by { MSNAP_BY_STACK, MSNAP_BY_LINE, MSNAP_BY_STREAM, MSNAP_BY_POOL, MSNAP_BY_CATEGORY, MSNAP_N_GROUP_BY };
+/* By category, by step: the history's `classes`, `steps` must be set. */
+enum msnap_group_by { MSNAP_BY_STACK, MSNAP_BY_LINE, MSNAP_BY_STREAM, MSNAP_BY_POOL, MSNAP_BY_CATEGORY, MSNAP_BY_STEP, MSNAP_N_GROUP_BY };
+
+/* Keys by step: the step's index and MSNAP_STEP_KEY, or one of these. */
+enum { MSNAP_STEP_BEFORE_RECORDING, MSNAP_STEP_BEFORE, MSNAP_STEP_OUTSIDE, MSNAP_STEP_KEY };
 
 struct msnap_rank_row {
     uint64_t bytes;  /* whole blocks */
     uint64_t count;  /* allocations */
-    uint32_t key;    /* stack id, user frame id (0: no user frame), stream id, pool id or category */
+    uint32_t key;    /* stack id, user frame id (0: no user frame), stream id, pool id, category or step */
     uint32_t stack;  /* the stack of the group's largest allocation */
 };
 
