@@ -77,6 +77,8 @@ static enum msnap_status search_limit(const struct job *j, size_t row, struct ms
         return MSNAP_OK; /* not even the capacity is enough */
     /* The last segment is checked at its whole size, so held plus segment may exceed the peak. */
     high += UINT64_C(32) << 20;
+    if (t->fits && j->o->limit < high)
+        high = j->o->limit; /* that it fits there is known */
     while (high - low > STEP) {
         uint64_t mid = low + (high - low) / 2;
         if ((s = one_run(j, &j->configs[row], mid, &res, err)) != MSNAP_OK)
