@@ -54,12 +54,12 @@ static enum msnap_rule_id rule_in_backward(const struct evidence *e, const struc
 {
     if (r->facts.flags & FACT_IN_FORWARD) {
         const struct msnap_stack_facts f = msnap_freed_by(e, r);
-        return r->freed != MSNAP_NO_EVENT && (f.flags & FACT_IN_FORWARD) ? RULE(forward_scratch) : RULE(recomputed);
+        return r->freed == MSNAP_NO_EVENT || !(f.flags & FACT_IN_FORWARD) ? RULE(recomputed) : msnap_is_given_back_at_once(e, r) ? RULE(given_back_at_once) : RULE(forward_scratch);
     }
     if (msnap_freed_by(e, r).role == ROLE_ZERO_GRAD)
         return RULE(dropped_by_zero_grad); /* even within the pass: hooks may step and drop */
     if (!row_is_kept(e, r))
-        return RULE(backward_scratch);
+        return msnap_is_given_back_at_once(e, r) ? RULE(given_back_at_once) : RULE(backward_scratch);
     if (msnap_is_matmul_scratch(e, r))
         return RULE(matmul_scratch);
     if (r->freed != MSNAP_NO_EVENT) {
@@ -99,6 +99,19 @@ static bool holds_all_parameters(const struct evidence *e, uint64_t size)
     return false;
 }
 
+/* A key-value cache that user code made: inputs are made anew for each call. */
+static bool is_held_over_calls(const struct evidence *e, const struct row *r)
+{
+    enum { LEAST_BLOCKS = 4, LEAST_CALLS = 3 };
+    const struct stack_tally *t = &e->tally[r->stack];
+    uint32_t call = e->next[r->phase].first[MSNAP_PHASE_FORWARD];
+    if (e->has_backward || t->n < LEAST_BLOCKS || t->sizes_differ || e->n_user_kept_in_loop < t->n + LEAST_CALLS)
+        return false;
+    for (int i = 1; i < LEAST_CALLS && call != MSNAP_NO_EVENT; i++)
+        call = e->next[msnap_phase_at(e->steps, call)].first[MSNAP_PHASE_FORWARD];
+    return call != MSNAP_NO_EVENT && row_outlives(r, call);
+}
+
 static enum msnap_rule_id rule_of_user(const struct evidence *e, const struct row *r)
 {
     const struct next_phases *next = &e->next[r->phase];
@@ -129,6 +142,8 @@ static enum msnap_rule_id rule_of_user(const struct evidence *e, const struct ro
     if (next->first[MSNAP_PHASE_FORWARD] != MSNAP_NO_EVENT && row_outlives(r, next->first[MSNAP_PHASE_FORWARD])) {
         if (r->phase && e->steps->phases[r->phase - 1].returns_gradients)
             return RULE(held_for_backward); /* computed from what torch.autograd.grad returned */
+        if (is_held_over_calls(e, r))
+            return RULE(held_over_calls);
         /* What only autograd holds is no batch of the user's. */
         return msnap_freed_by(e, r).flags & FACT_IN_BACKWARD ? RULE(only_autograd_holds) : RULE(made_before_forward);
     }
@@ -153,7 +168,7 @@ static enum msnap_rule_id rule_without_modules(const struct evidence *e, const s
 static enum msnap_rule_id rule_in_forward(const struct evidence *e, const struct row *r)
 {
     if (!row_is_kept(e, r))
-        return RULE(forward_scratch);
+        return msnap_is_given_back_at_once(e, r) ? RULE(given_back_at_once) : RULE(forward_scratch);
     if (msnap_is_matmul_scratch(e, r))
         return RULE(matmul_scratch);
     if (e->steps->phases[r->phase].is_user_code)

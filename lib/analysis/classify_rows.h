@@ -50,6 +50,7 @@ struct evidence {
     struct msnap_sizes parameters;         /* sizes of what frames call parameters */
     struct msnap_sizes gradients;          /* sizes of what outlives a backward pass, by its first occurrence in each */
     struct msnap_sizes dropped;            /* sizes of what zero_grad frees */
+    struct msnap_sizes lasting;            /* large sizes of what is not given back at once */
     struct msnap_sizes states;             /* without stacks: sizes of what outlives an optimizer's step */
     struct stack_tally *tally;             /* by stack: blocks that user code or a copier made and kept */
     uint64_t parameter_bytes;              /* kept */
@@ -58,6 +59,7 @@ struct evidence {
     bool explained;                        /* what outlives backward passes is of the known parameters' sizes, nearly all of it */
     bool frees_have_stacks;                /* frees carry the stack that freed, not a copy of the one that made */
     uint32_t last_work;                    /* the last event of the last backward phase, of the last forward one where there is none */
+    size_t n_user_kept_in_loop;            /* blocks that user code made between the passes and kept */
     struct phase_spans optimizer_steps;    /* annotations of Optimizer.step */
 };
 
@@ -88,6 +90,8 @@ enum msnap_rule_id msnap_rule_of_initial(const struct evidence *e, size_t row);
 struct msnap_stack_facts msnap_freed_by(const struct evidence *e, const struct row *r);
 /* Whether a row is a workspace that cuBLAS keeps. */
 bool msnap_is_matmul_scratch(const struct evidence *e, const struct row *r);
+/* Whether a row was asked for and given back with nothing in between, and has the size of no tensor that lasts. */
+bool msnap_is_given_back_at_once(const struct evidence *e, const struct row *r);
 /* Whether a size is that of a parameter, as far as parameters are known. */
 bool msnap_is_parameter_size(const struct evidence *e, uint64_t size);
 

@@ -81,6 +81,18 @@ bool msnap_is_matmul_scratch(const struct evidence *e, const struct row *r)
     return !msnap_is_parameter_size(e, r->size) && (e->parameters.n || msnap_sizes_count(&e->gradients, r->size) < 2);
 }
 
+/* Smaller ones are too many, and nobody asks. */
+#define LARGE_SIZE ((uint64_t)1 << 20)
+
+/* No operator can have an output of its own in between: the block was nobody's input or result, or was
+ * added to something of its size in place. */
+static bool is_given_back_at_once(const struct row *r) { return r->freed == r->born + 1; }
+
+bool msnap_is_given_back_at_once(const struct evidence *e, const struct row *r)
+{
+    return is_given_back_at_once(r) && r->size >= LARGE_SIZE && !msnap_is_parameter_size(e, r->size) && !msnap_sizes_count(&e->lasting, r->size);
+}
+
 static bool find_next(struct evidence *e, struct msnap_arena *arena)
 {
     const struct msnap_steps *s = e->steps;
@@ -176,6 +188,8 @@ static bool gather_sizes(struct evidence *e, struct row_list *users)
             if (row_is_kept(e, &r))
                 ok = msnap_sizes_add(&e->states, r.size);
         }
+        if (ok && r.size >= LARGE_SIZE && !is_given_back_at_once(&r))
+            ok = msnap_sizes_add(&e->lasting, r.size);
         if (!e->forward_stream && r.facts.role == ROLE_FORWARD && kind == MSNAP_PHASE_FORWARD)
             e->forward_stream = msnap_alloc_stream(e->h, i);
         if (is_scratch_size(r.size) && kind == MSNAP_PHASE_FORWARD && msnap_is_matmul_scratch(e, &r)) {
@@ -185,8 +199,10 @@ static bool gather_sizes(struct evidence *e, struct row_list *users)
         }
         if (e->steps->phases[r.phase].is_user_code && (msnap_freed_by(e, &r).flags & FACT_IN_BACKWARD))
             e->tally[r.stack].n_for_backward++;
-        if (ok && is_kept_by_user(e, &r))
+        if (ok && is_kept_by_user(e, &r)) {
             ok = push_row(users, i);
+            e->n_user_kept_in_loop += r.born > e->first_pass;
+        }
         if (!ok)
             return false;
     }
@@ -255,7 +271,7 @@ static bool find_dump_stacks(struct evidence *e, struct msnap_arena *arena)
 bool msnap_evidence_gather(struct evidence *e, const struct msnap_history *h, const struct msnap_steps *steps, struct msnap_arena *arena)
 {
     *e = (struct evidence){.h = h, .steps = steps, .facts = steps->facts, .parameters = {.arena = arena}, .gradients = {.arena = arena},
-                           .dropped = {.arena = arena}, .states = {.arena = arena}, .first_pass = MSNAP_NO_EVENT};
+                           .dropped = {.arena = arena}, .states = {.arena = arena}, .lasting = {.arena = arena}, .first_pass = MSNAP_NO_EVENT};
     e->tally = MSNAP_NEW(arena, struct stack_tally, h->snapshot->stacks.n + 2);
     if (!e->tally || !find_next(e, arena) || !msnap_phase_spans(h, "Optimizer.step#", arena, &e->optimizer_steps))
         return false;
