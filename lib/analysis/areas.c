@@ -1,6 +1,7 @@
 /* areas.c -- memory over time, reduced to columns that keep every peak. */
 #include <memsnap/areas.h>
 
+#include "analysis/columns.h"
 #include "base/status.h"
 
 /* States are numbered here: state 0 is before event 0, state s is after event s - 1. So the
@@ -23,7 +24,7 @@ static bool has_times(const struct msnap_history *h, struct msnap_window w)
 {
     if (w.first_event == MSNAP_NO_EVENT || !h->snapshot->events.time_us)
         return false;
-    const uint8_t *has = h->snapshot->events.has + h->device->first_event;
+    const uint8_t *has = EVENT_COLUMN(h, has);
     for (uint32_t e = w.first_event; e <= w.last_event && e != MSNAP_NO_EVENT; e++)
         if (!(has[e] & MSNAP_HAS_TIME))
             return false;
@@ -262,8 +263,8 @@ msnap_areas_build(const struct msnap_history *h, enum msnap_x_mode x_mode, struc
     if (!endings_build(h, arena, &w.endings) || !columns_new(&c, n_columns, arena))
         return msnap_fail(err, MSNAP_ENOMEM, "no memory for a picture of %zu events", h->device->n_events);
     if (h->device->n_events) {
-        w.action = h->snapshot->events.action + h->device->first_event;
-        w.size = h->snapshot->events.size + h->device->first_event;
+        w.action = EVENT_COLUMN(h, action);
+        w.size = EVENT_COLUMN(h, size);
     }
     for (uint32_t s = 0; s < first_state; s++)
         walk_step(&w, s); /* event s leads from state s to s + 1 */

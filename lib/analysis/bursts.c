@@ -1,4 +1,5 @@
 /* bursts.c -- retries and explicit releases, told from the trace. */
+#include "analysis/columns.h"
 #include "analysis/bursts.h"
 
 #include "analysis/replay_books.h"
@@ -71,7 +72,7 @@ static size_t operation_end(const struct msnap_books_feed *f, size_t i)
 
 static bool same_stack(const struct msnap_history *h, size_t a, size_t b)
 {
-    const uint32_t *stack = h->snapshot->events.stack + h->device->first_event;
+    const uint32_t *stack = EVENT_COLUMN(h, stack);
     return stack[a] == stack[b] || stack[a] == MSNAP_STACK_NONE || stack[b] == MSNAP_STACK_NONE;
 }
 

@@ -1,6 +1,7 @@
 /* lines.c -- the loop's function, its lines in order, and the memory after each. */
 #include <memsnap/lines.h>
 
+#include "analysis/columns.h"
 #include "base/arena.h"
 #include "base/status.h"
 
@@ -147,7 +148,7 @@ static void add_run(struct msnap_line_run *runs, size_t *n, struct msnap_line_ru
 /* Runs of events of one line and call. Called twice, first to count (runs is NULL). */
 static size_t split_runs(const struct msnap_history *h, uint32_t first, uint32_t last, const struct place *place, struct msnap_line_run *runs)
 {
-    const uint32_t *stack = h->snapshot->events.stack + h->device->first_event;
+    const uint32_t *stack = EVENT_COLUMN(h, stack);
     struct place current = {0, 0, false};
     bool other = false;
     size_t n = 0;

@@ -1,4 +1,5 @@
 /* phases.c -- forward, backward, optimizer and the rest, from stacks or from annotations. */
+#include "analysis/columns.h"
 #include "analysis/phases.h"
 
 #include "base/arena.h"
@@ -112,7 +113,7 @@ static void finish(struct phase_list *l, const struct msnap_history *h, struct m
 bool msnap_frees_have_stacks(const struct msnap_history *h)
 {
     const struct msnap_allocs *a = &h->allocs;
-    const uint32_t *stack = h->snapshot->events.stack + h->device->first_event;
+    const uint32_t *stack = EVENT_COLUMN(h, stack);
     size_t n = 0, n_same = 0;
     for (size_t r = a->n_initial; r < a->n && n < 1000; r++) {
         if (a->request_event[r] == MSNAP_NO_EVENT || stack[a->alloc_event[r]] <= MSNAP_STACK_EMPTY)
@@ -133,8 +134,8 @@ static bool by_stacks(const struct msnap_history *h, struct msnap_arena *arena, 
         return false;
     for (size_t i = 0; i < n_stacks; i++)
         kinds[i] = kind_of(out->facts[i]);
-    const uint8_t *action = s->events.action + h->device->first_event;
-    const uint32_t *stack = s->events.stack + h->device->first_event;
+    const uint8_t *action = EVENT_COLUMN(h, action);
+    const uint32_t *stack = EVENT_COLUMN(h, stack);
     const bool use_frees = msnap_frees_have_stacks(h);
     bool has_modules = false;
     *n_known = 0;
@@ -164,7 +165,7 @@ static bool by_stacks(const struct msnap_history *h, struct msnap_arena *arena, 
 /* The first event at or after a time. Times do not go back within a trace, but for a tick. */
 static uint32_t event_at(const struct msnap_history *h, int64_t time_us)
 {
-    const int64_t *t = h->snapshot->events.time_us + h->device->first_event;
+    const int64_t *t = EVENT_COLUMN(h, time_us);
     size_t lo = 0, hi = h->device->n_events;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;

@@ -4,6 +4,7 @@
  * gradients, so the first of them that was made after a span tells where its backward pass runs.
  * That pass begins a little earlier, with the gradient of the loss: a block of a few bytes.
  */
+#include "analysis/columns.h"
 #include "analysis/phases.h"
 #include "analysis/sizes.h"
 
@@ -56,7 +57,7 @@ static bool cut(struct bare *b, struct msnap_arena *arena)
 static bool find_gradients(struct bare *b, bool sure)
 {
     const struct msnap_allocs *a = &b->h->allocs;
-    const uint64_t *size = b->h->snapshot->events.size + b->h->device->first_event;
+    const uint64_t *size = EVENT_COLUMN(b->h, size);
     size_t k = 0;
     for (size_t r = a->n_initial; r < a->n; r++) {
         const uint32_t born = a->alloc_event[r], freed = a->request_event[r];
@@ -84,8 +85,8 @@ static bool find_gradients(struct bare *b, bool sure)
 static uint32_t backward_begins(const struct bare *b, uint32_t first, uint32_t event)
 {
     enum { LOOK_BACK = 200 };
-    const uint8_t *action = b->h->snapshot->events.action + b->h->device->first_event;
-    const uint64_t *size = b->h->snapshot->events.size + b->h->device->first_event;
+    const uint8_t *action = EVENT_COLUMN(b->h, action);
+    const uint64_t *size = EVENT_COLUMN(b->h, size);
     uint32_t n = 0;
     for (uint32_t i = event; i-- > first && n++ < LOOK_BACK;)
         if (action[i] == MSNAP_ALLOC && size[i] <= 8)
@@ -140,8 +141,8 @@ static bool put_phase(struct phase_out *o, uint32_t first, uint32_t end, uint8_t
 static uint32_t past_last_gradient(const struct bare *b, uint32_t first, uint32_t end, int64_t large)
 {
     enum { LOOK_AHEAD = 16 };
-    const uint8_t *action = b->h->snapshot->events.action + b->h->device->first_event;
-    const uint64_t *size = b->h->snapshot->events.size + b->h->device->first_event;
+    const uint8_t *action = EVENT_COLUMN(b->h, action);
+    const uint64_t *size = EVENT_COLUMN(b->h, size);
     uint32_t at = first;
     for (uint32_t i = first; i < end && i - first < LOOK_AHEAD; i++)
         if (action[i] == MSNAP_ALLOC && (int64_t)(size[i] & INT64_MAX) > large && msnap_sizes_count(&b->gradients, size[i]))
@@ -215,7 +216,7 @@ static bool split(const struct bare *b, const struct stretch *s, struct phase_ou
 static bool sizes_of_states(struct bare *b, struct msnap_arena *arena)
 {
     const struct msnap_allocs *a = &b->h->allocs;
-    const uint64_t *size = b->h->snapshot->events.size + b->h->device->first_event;
+    const uint64_t *size = EVENT_COLUMN(b->h, size);
     struct phase_spans steps;
     size_t k = 0;
     if (!msnap_phase_spans(b->h, "Optimizer.step#", arena, &steps))

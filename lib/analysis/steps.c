@@ -1,4 +1,5 @@
 /* steps.c -- iterations from marks that repeat, and what each held. */
+#include "analysis/columns.h"
 #include "analysis/phases.h"
 
 #include "base/arena.h"
@@ -29,7 +30,7 @@ static uint32_t site_of(const struct msnap_history *h, const struct msnap_steps 
 
 static uint32_t site_in(const struct msnap_history *h, const struct msnap_steps *s, uint32_t first, uint32_t last, unsigned flag)
 {
-    const uint32_t *stack = h->snapshot->events.stack + h->device->first_event;
+    const uint32_t *stack = EVENT_COLUMN(h, stack);
     for (uint32_t i = first; i <= last && i < h->device->n_events; i++)
         if (s->facts[stack[i]].flags & flag) {
             const uint32_t site = site_of(h, s, stack[i], flag & (FACT_OPTIMIZER | FACT_IN_FORWARD));
@@ -123,7 +124,7 @@ static bool keep_ends(struct marks *m)
 static uint32_t first_event_of_work(const struct msnap_history *h, const struct msnap_steps *s, uint32_t end)
 {
     const struct msnap_allocs *a = &h->allocs;
-    const uint32_t *stack = h->snapshot->events.stack + h->device->first_event;
+    const uint32_t *stack = EVENT_COLUMN(h, stack);
     uint32_t forward = end, start = 0;
     for (size_t i = 0; i < s->n_phases; i++)
         if (s->phases[i].kind == MSNAP_PHASE_FORWARD) {
