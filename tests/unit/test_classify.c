@@ -181,6 +181,34 @@ static void cublas_keeps_a_workspace(void **state)
     free(l);
 }
 
+static void what_is_given_back_at_once_is_a_workspace(void **state)
+{
+    /* p: of no tensor's size; q: added in place to what has its size (h); r: something is made meanwhile; t: small. */
+    struct loop *l = loop_classified(*state, "W+w40 U+x3 F+h5000 F+f7000 F-f A+s1 B+p9000 B-p B+q5000 B-q B+r8000 B+z1 B-r B-z B+t70 B-t B+g40 B-h A-s Z-g", NULL, NULL);
+    assert_is(l, 'f', "workspace", "given_back_at_once");
+    assert_is(l, 'p', "workspace", "given_back_at_once");
+    assert_is(l, 'q', "temporary", "backward_scratch");
+    assert_is(l, 'r', "temporary", "backward_scratch");
+    assert_is(l, 't', "temporary", "backward_scratch");
+    free(l);
+}
+
+static void a_cache_that_user_code_makes_for_inference(void **state)
+{
+    static const char call[] = "U+x3 F+h4 F-h ";
+    char words[2000] = "W+w40 V+a90 V+b90 V+c90 V+d90 ";
+    for (int i = 0; i < 10; i++)
+        snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", call, "L+l1 U-x ");
+    struct loop *l = loop_classified(*state, words, NULL, NULL);
+    assert_is(l, 'a', "activation", "held_over_calls");
+    assert_is(l, 'x', "input", "made_before_forward");
+    free(l);
+    /* Batches made ahead: nothing is made for each call. */
+    l = loop_classified(*state, "W+w40 V+a90 V+b90 V+c90 V+d90 F+h4 F-h U+l1 U-l F+h4 F-h U+l1 U-l F+h4 F-h U+l1 U-l F+h4 F-h U+l1 U-l F+h4 F-h", NULL, NULL);
+    assert_is(l, 'a', "input", "made_before_forward");
+    free(l);
+}
+
 static void tuning_is_temporary_however_long(void **state)
 {
     struct loop *l = loop_classified(*state, SET_UP "U+x3 F+h5 M+m500 F+k5 M-m A+s1 B+g40 B-h B-k A-s", NULL, NULL);
@@ -280,6 +308,7 @@ int main(void)
         TEST(a_cache_of_keys_is_kept), TEST(a_loader_moves_input), TEST(copies_of_all_parameters_are_weights),
         TEST(a_deep_copy_of_a_model_is_a_weight), TEST(one_block_for_all_parameters_is_a_weight), TEST(a_tensor_with_a_gradient_is_a_weight), TEST(ddp_makes_buckets),
         TEST(buckets_hold_the_gradients_where_nothing_else_does), TEST(shards_by_when_they_are_made), TEST(cublas_keeps_a_workspace),
+        TEST(what_is_given_back_at_once_is_a_workspace), TEST(a_cache_that_user_code_makes_for_inference),
         TEST(tuning_is_temporary_however_long), TEST(without_stacks_annotations_and_lives_tell), TEST(nothing_known_is_unknown),
         TEST(the_users_rules_come_first), TEST(too_many_rules_are_refused), TEST(categories_add_up_to_the_moment),
     };
