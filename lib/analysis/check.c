@@ -130,17 +130,17 @@ static void check_entries(const struct msnap_snapshot *s, const struct msnap_dev
     }
 }
 
-static void check_annotations(const struct msnap_snapshot *s, struct msnap_arena *arena, bool complete, struct msnap_fault_log *log)
+static bool check_annotations(const struct msnap_snapshot *s, struct msnap_arena *arena, bool complete, struct msnap_fault_log *log)
 {
     const struct msnap_annotations *a = &s->annotations;
     uint32_t *open = MSNAP_NEW(arena, uint32_t, s->strings.n);
+    if (!open)
+        return false;
     for (size_t i = 0; i < a->n; i++) {
         if (i && a->time_us[i] < a->time_us[i - 1])
             note(log, MSNAP_FAULT_annotation_pairs, 0);
         if (s->n_traces && (a->device[i] < 0 || (size_t)a->device[i] >= s->n_traces))
             note(log, MSNAP_FAULT_annotation_pairs, 0);
-        if (!open)
-            continue;
         if (!a->is_end[i])
             open[a->name[i]]++;
         else if (open[a->name[i]])
@@ -148,6 +148,7 @@ static void check_annotations(const struct msnap_snapshot *s, struct msnap_arena
         else if (complete) /* a ring buffer may have dropped the START */
             note(log, MSNAP_FAULT_annotation_pairs, 0);
     }
+    return true;
 }
 
 /* ---- all ---- */
@@ -175,8 +176,8 @@ enum msnap_status msnap_check(const struct msnap_snapshot *s, const struct msnap
             log = *h.faults;
             check_segments(s, d, &c, &log);
             check_entries(s, d, &log);
-            if (k == 0)
-                check_annotations(s, scratch, h.coverage == MSNAP_HISTORY_COMPLETE, &log);
+            if (k == 0 && !check_annotations(s, scratch, h.coverage == MSNAP_HISTORY_COMPLETE, &log))
+                st = no_memory(err);
             if (options && options->capacity_bytes && h.peak_reserved > options->capacity_bytes)
                 note(&log, MSNAP_FAULT_above_capacity, 0);
         }

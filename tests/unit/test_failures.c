@@ -1,8 +1,34 @@
 /* test_failures.c -- every allocation fails in turn; each time it is said, and nothing is kept. */
 #include "support/check.h"
 
+#include <memsnap/check.h>
 #include <memsnap/classify.h>
+#include <memsnap/frag.h>
+#include <memsnap/oom.h>
 #include <memsnap/rank.h>
+#include <memsnap/tune.h>
+
+/* What rests on the books. */
+static enum msnap_status judge(const struct msnap_history *h, struct msnap_arena *arena, struct msnap_error *err)
+{
+    struct msnap_stats stats;
+    struct msnap_frag frag;
+    struct msnap_sim_config config;
+    const struct msnap_requests *requests;
+    const struct msnap_oom *ooms;
+    size_t n;
+    uint64_t packed;
+    enum msnap_status status = msnap_stats_build(h, arena, &stats, err);
+    if (status == MSNAP_OK)
+        status = msnap_oom_find(h, NULL, arena, &ooms, &n, err);
+    if (status == MSNAP_OK)
+        status = msnap_frag_build(h, msnap_last_event(h), MSNAP_FRAG_OVER_TIME, arena, &frag, err);
+    if (status == MSNAP_OK)
+        status = msnap_sim_config_recorded(h, arena, &config, err);
+    if (status == MSNAP_OK)
+        status = msnap_requests_build(h, arena, &requests, err);
+    return status == MSNAP_OK ? msnap_pack_offline(h, arena, &packed, err) : status;
+}
 
 /* Reads and analyses one file on an allocator that grants `grants` pieces. */
 static enum msnap_status whole_run(struct counting *c, const char *path, const void *bytes, size_t n, struct msnap_error *err)
@@ -33,9 +59,15 @@ static enum msnap_status whole_run(struct counting *c, const char *path, const v
         h.steps = &steps;
         for (int by = 0; by < MSNAP_N_GROUP_BY && status == MSNAP_OK; by++)
             status = msnap_rank_build(&h, h.peak.event, (enum msnap_group_by)by, arena, &r, err);
+        if (status == MSNAP_OK && s->devices[d].device != MSNAP_HOST)
+            status = judge(&h, arena, err);
         if (status == MSNAP_OK)
             status = msnap_grouping_build(&h, h.peak.event, MSNAP_BY_STACK, 8, arena, &g, err);
     }
+    const struct msnap_fault *faults;
+    size_t n_faults;
+    if (status == MSNAP_OK)
+        status = msnap_check(s, NULL, arena, &faults, &n_faults, err);
     msnap_arena_free(arena);
     msnap_snapshot_free(s);
     return status;
@@ -68,7 +100,8 @@ static void reading_and_books(void **state)
     (void)state;
     static const char *const files[] = {"good_protocol4.pickle", "good_protocol0_python2.pickle", "good_2.0_history.pickle", "good_cut.pickle",
         "good_devices_1_and_5.pickle", "good_fx_frames.pickle", "good_user_metadata.pickle", "good_2.14.pickle", "good_host.pickle",
-        "odd_unknown_action.pickle", "odd_unknown_keys.pickle", "good_gzip.pickle.gz", "real/graphs.expandable.pickle.gz"};
+        "odd_unknown_action.pickle", "odd_unknown_keys.pickle", "good_gzip.pickle.gz", "real/graphs.expandable.pickle.gz", "real/fragmented_oom.pickle.gz",
+        "real/gpt_var.oom.pickle.gz"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         sweep(files[i], false);
 }
