@@ -8,6 +8,7 @@
 #define BAND_TOP 4.0f /* below the plot */
 #define BAND_HEIGHT 6.0f
 #define NUMBER_ROW 14.0f
+#define BARE_ROW 19.0f     /* without a band above it: clear of the axis' zero */
 #define NUMBER_GAP 12.0f  /* between numbers */
 #define LEAST_HEIGHT 130.0f /* a plot lower than this has no room for marks */
 #define SWATCH 9.0f
@@ -58,7 +59,7 @@ void msnap_marks_layout(struct msnap_canvas *c)
     if ((c->phases & ~(1u << MSNAP_PHASE_OTHER)) && (float)((end - first) * LEAST_COLUMNS) < c->box.right - c->box.left)
         c->band = BAND_TOP + BAND_HEIGHT;
     find_steps(s, w, &first, &end);
-    c->drop = c->band + (first < end ? NUMBER_ROW : 0) + (c->band > 0 && first == end ? 3 : 0);
+    c->drop = c->band + (first == end ? 0 : c->band > 0 ? NUMBER_ROW : BARE_ROW) + (c->band > 0 && first == end ? 3 : 0);
     if (height - c->drop < LEAST_HEIGHT)
         c->band = c->drop = 0;
     c->box.bottom -= c->drop;
@@ -119,11 +120,11 @@ void msnap_canvas_steps_marks(struct msnap_canvas *c)
         if (x > b.left + 1)
             msnap_scene_segment(scene, MSNAP_LOOK_STEP_LINE, x, b.top, x, b.bottom, msnap_scene_format(scene, "step %s begins", text));
         if (x + msnap_text_width(text, msnap_look(MSNAP_LOOK_NOTE)->font_size, false) / 2 < b.right + 20)
-            msnap_scene_text(scene, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_MIDDLE, x, b.bottom + c->band + 12, text, NULL);
+            msnap_scene_text(scene, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_MIDDLE, x, b.bottom + c->drop - 2, text, NULL);
         any = true;
     }
     if (any)
-        msnap_scene_text(scene, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_END, b.left - 12, b.bottom + c->band + 12, "step", NULL);
+        msnap_scene_text(scene, MSNAP_LOOK_NOTE, MSNAP_ANCHOR_END, b.left - 12, b.bottom + c->drop - 2, "step", NULL);
 }
 
 /* ---- phases ---- */

@@ -147,6 +147,119 @@ static void the_title_says_the_finding(void **state)
     world_free(w);
 }
 
+/* ---- steps and phases ---- */
+
+enum { MAX_STEPS = 400 };
+
+/* `n` steps over a world's events, each of a forward, a backward and an optimizer's phase. */
+struct marks {
+    struct msnap_step step[MAX_STEPS];
+    struct msnap_phase phase[3 * MAX_STEPS];
+    struct msnap_steps steps;
+};
+
+static void make_marks(struct marks *m, size_t n, size_t n_events)
+{
+    static const uint8_t kinds[] = {MSNAP_PHASE_FORWARD, MSNAP_PHASE_BACKWARD, MSNAP_PHASE_OPTIMIZER};
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t first = (uint32_t)(i * n_events / n), last = (uint32_t)((i + 1) * n_events / n) - 1;
+        m->step[i] = (struct msnap_step){.number = i + 1, .first = first, .last = last};
+        for (uint32_t k = 0; k < 3; k++) {
+            const uint32_t part = (last - first + 1) / 3;
+            m->phase[3 * i + k] = (struct msnap_phase){.first = first + k * part, .last = k == 2 ? last : first + (k + 1) * part - 1, .kind = kinds[k]};
+        }
+    }
+    m->steps = (struct msnap_steps){.n_phases = 3 * n, .phases = m->phase, .n = n, .steps = m->step};
+}
+
+static size_t count_look(const struct msnap_scene *s, unsigned look)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->items[i].look == look;
+    return n;
+}
+
+static void marks_lie_over_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static const float sizes[][2] = {{1280, 720}, {320, 240}, {500, 700}, {640, 300}, {641, 240}, {3840, 2160}};
+    struct marks *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    for (uint32_t seed = 1; seed <= 24; seed++) {
+        struct world *w = world_make(seed, 1200 + 60 * seed, seed % 2 ? seed : 0, seed % 3 ? 100 : 0);
+        make_marks(m, 1 + seed * seed * 7 % 390, w->device.n_events);
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            struct msnap_plot plot = msnap_plot_default(&w->h, seed % 2 ? MSNAP_PLOT_TIMELINE : MSNAP_PLOT_RESERVED);
+            plot.width = sizes[i][0];
+            plot.height = sizes[i][1];
+            plot.steps = &m->steps;
+            if (seed % 5 == 0)
+                plot.window = (struct msnap_window){100, 900};
+            const struct msnap_scene s = draw(f, w, &plot);
+            check_layout(&s);
+        }
+        world_free(w);
+    }
+    free(m);
+}
+
+static void a_line_and_a_number_for_each_step(void **state)
+{
+    struct fixture *f = *state;
+    struct world *w = world_make(3, 1500, 0, 100);
+    struct marks *m = calloc(1, sizeof *m);
+    struct msnap_plot plot = msnap_plot_default(&w->h, MSNAP_PLOT_TIMELINE);
+    assert_non_null(m);
+    make_marks(m, 4, 1500);
+    plot.x = MSNAP_PLOT_X_EVENTS;
+    struct msnap_scene s = draw(f, w, &plot);
+    assert_int_equal(count_look(&s, MSNAP_LOOK_STEP_LINE), 0); /* none are given */
+    plot.steps = &m->steps;
+    s = draw(f, w, &plot);
+    assert_int_equal(count_look(&s, MSNAP_LOOK_STEP_LINE), 3); /* the first begins with the axis */
+    assert_int_equal(count_look(&s, MSNAP_LOOK_BACKWARD), 4 + 1); /* and the legend's */
+    assert_non_null(find_text(&s, "optimizer"));
+    assert_non_null(find_text(&s, "step"));
+    /* Many steps: fewer lines, round numbers, and no band. */
+    make_marks(m, 390, 1500);
+    s = draw(f, w, &plot);
+    assert_true(count_look(&s, MSNAP_LOOK_STEP_LINE) >= 5 && count_look(&s, MSNAP_LOOK_STEP_LINE) <= 40);
+    assert_int_equal(count_look(&s, MSNAP_LOOK_BACKWARD), 0);
+    for (size_t i = 0; i < s.n; i++)
+        if (s.items[i].look == MSNAP_LOOK_STEP_LINE)
+            assert_non_null(strstr(s.items[i].title, "0 begins"));
+    free(m);
+    world_free(w);
+}
+
+static void the_title_names_the_step_and_the_category(void **state)
+{
+    struct fixture *f = *state;
+    struct world *w = world_make(6, 1500, 0, 100);
+    struct marks *m = calloc(1, sizeof *m);
+    uint8_t *category = calloc(w->h.allocs.n, 1);
+    static const char *const names[] = {"weight", "gradient", "optimizer_state", "activation", "input", "workspace", "communication", "temporary", "unknown"};
+    struct msnap_plot plot = msnap_plot_default(&w->h, MSNAP_PLOT_TIMELINE);
+    char wanted[100];
+    assert_true(m && category);
+    memset(category, MSNAP_ACTIVATION, w->h.allocs.n);
+    const struct msnap_classes classes = {.n = w->h.allocs.n, .category = category, .rule = category, .n_categories = MSNAP_N_CATEGORIES, .names = names};
+    for (size_t e = 0; e < 1500; e++)
+        if (w->action[e] == MSNAP_OOM)
+            w->action[e] = MSNAP_SNAPSHOT_TAKEN;
+    make_marks(m, 5, 1500);
+    plot.steps = &m->steps;
+    plot.by = MSNAP_BY_CATEGORY;
+    w->h.classes = &classes;
+    const struct msnap_scene s = draw(f, w, &plot);
+    snprintf(wanted, sizeof wanted, ", 100 %% activations, step %u;", (unsigned)(w->h.peak.event / 300 + 1));
+    assert_non_null(find_text(&s, wanted));
+    free(category);
+    free(m);
+    world_free(w);
+}
+
 struct text {
     char *bytes;
     size_t n;
@@ -338,7 +451,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(neighbours_differ_for_every_kind_of_colour_vision),
                                        TEST(no_text_lies_over_another_or_over_data),
                                        TEST(the_dot_is_where_the_areas_are_highest),
-                                       TEST(the_title_says_the_finding),
+                                       TEST(the_title_says_the_finding), TEST(marks_lie_over_nothing), TEST(a_line_and_a_number_for_each_step),
+        TEST(the_title_names_the_step_and_the_category),
                                        TEST(svg_has_real_text_and_hover_titles),
                                        TEST(drawing_twice_gives_the_same),
                                        TEST(png_and_pdf_are_what_they_say),
