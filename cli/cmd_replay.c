@@ -47,7 +47,7 @@ static int progress(void *ctx, uint64_t event, uint64_t n, uint64_t held)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     double t = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-    if (!d->begun)
+    if (d->begun == 0)
         d->begun = t;
     if (isatty(2) && t - d->begun > 1 && t - d->last > 0.16) {
         char size[24], line[160];

@@ -9,7 +9,7 @@ enum { WORDS = 8000 };
 static struct msnap_leaks leaks_of(struct fixture *f, size_t n, void (*extra)(char *to, size_t size, size_t step), struct loop **out)
 {
     char words[WORDS] = "W+w40 ", more[200];
-    struct msnap_leaks leaks;
+    struct msnap_leaks leaks = {0};
     for (size_t i = 1; i <= n; i++) {
         more[0] = '\0';
         extra(more, sizeof more, i);

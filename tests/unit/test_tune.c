@@ -6,7 +6,7 @@
 static struct msnap_tune tuned(struct fixture *f, const struct story *b, enum msnap_tune_by by, uint64_t limit, unsigned threads)
 {
     const struct msnap_requests *r;
-    struct msnap_tune t;
+    struct msnap_tune t = {0};
     const struct msnap_tune_options o = {.by = by, .limit = limit, .capacity = MSNAP_NO_LIMIT, .threads = threads};
     if (msnap_requests_build(&b->h, f->arena, &r, &f->err) != MSNAP_OK || msnap_tune_run(&b->h, r, &o, f->arena, &t, &f->err) != MSNAP_OK)
         fail_msg("%s", f->err.text);
