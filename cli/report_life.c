@@ -44,8 +44,6 @@ static void put_appears(struct msnap_sink *t, const struct device_facts *f, cons
         msnap_putf(t, "step %" PRIu64 ", %s", life->step, phase ? phase : "between passes");
     } else if (s->n && life->first_event < s->steps[0].first) {
         msnap_putf(t, "before step %" PRIu64, s->steps[0].number);
-        if (phase)
-            msnap_putf(t, ", %s", phase);
     } else if (s->n) {
         msnap_puts(t, life->first_event > s->steps[s->n - 1].last ? "after the last step" : "between steps");
     } else if (phase) {
@@ -96,6 +94,11 @@ static void put_equation(struct output *out, const struct device_facts *f)
     size_t column = 0;
     bool first = true;
 
+    if (unknown == whole) {
+        if (whole)
+            msnap_puts(&out->sink, "  Nothing in the recording tells what they are for.\n");
+        return;
+    }
     text_buffer_init(&part);
     for (size_t i = 0; i < c->n_categories; i++) {
         /* The four that every training has are always told. */
@@ -136,13 +139,13 @@ static void put_beside(struct output *out, const struct device_facts *f)
         return;
     msnap_puts(t, "  Beside it: cache ");
     put_bytes(t, facts_cache_bytes(&f->history.peak.totals));
-    msnap_puts(t, " (reserved, not allocated), and the context (outside the allocator)");
+    msnap_puts(t, " (reserved, not allocated) and the context");
     if (oom && oom->capacity_known) {
-        msnap_puts(t, ": ");
+        msnap_puts(t, ", ");
         put_bytes(t, oom->outside_bytes);
-        msnap_puts(t, ".\n");
+        msnap_puts(t, " (outside the allocator).\n");
     } else {
-        msnap_puts(t, oom ? ": see --capacity.\n" : ".\n");
+        msnap_puts(t, oom ? ", which --capacity tells.\n" : " (outside the allocator).\n");
     }
 }
 

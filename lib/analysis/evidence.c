@@ -88,9 +88,19 @@ bool msnap_is_matmul_scratch(const struct evidence *e, const struct row *r)
  * added to something of its size in place. */
 static bool is_given_back_at_once(const struct row *r) { return r->freed == r->born + 1; }
 
+/* Results of a forward pass that the caller drops at once are freed elsewhere than they were made. */
+static bool is_freed_where_made(const struct evidence *e, const struct row *r)
+{
+    if (e->steps->phases[r->phase].kind == MSNAP_PHASE_BACKWARD)
+        return true;
+    if (r->stack <= MSNAP_STACK_EMPTY)
+        return false;
+    return e->frees_have_stacks && e->h->snapshot->events.stack[e->h->device->first_event + r->freed] == r->stack;
+}
+
 bool msnap_is_given_back_at_once(const struct evidence *e, const struct row *r)
 {
-    return is_given_back_at_once(r) && r->size >= LARGE_SIZE && !msnap_is_parameter_size(e, r->size) && !msnap_sizes_count(&e->lasting, r->size);
+    return is_given_back_at_once(r) && r->size >= LARGE_SIZE && is_freed_where_made(e, r) && !msnap_is_parameter_size(e, r->size) && !msnap_sizes_count(&e->lasting, r->size);
 }
 
 static bool find_next(struct evidence *e, struct msnap_arena *arena)

@@ -130,7 +130,7 @@ const char *msnap_goes_text(enum msnap_goes goes)
     case MSNAP_GOES_BACKWARD: return "with its backward";
     case MSNAP_GOES_SAME_STEP: return "later in the step";
     case MSNAP_GOES_NEXT_STEP: return "in the next step";
-    case MSNAP_GOES_LATER: return "some steps later";
+    case MSNAP_GOES_LATER: return "later";
     case MSNAP_GOES_END: return "stays to the end";
     case MSNAP_N_GOES: break;
     }
