@@ -45,8 +45,8 @@ struct msnap_gpu {
 
 /* The GPU with that number. MSNAP_EDEVICE with what is missing: no driver, no device, a wrong number. */
 MSNAP_API MSNAP_CHECKED enum msnap_status msnap_gpu_open(int number, struct msnap_gpu *out, struct msnap_error *err);
-/* A device of that size that exists nowhere. `fail_at` counts calls that take or give something, from 1:
- * that one fails (0: none). */
+/* A device of that size that exists nowhere. `fail_at` counts all calls, from 1: that one fails, a call
+ * that takes something as if there were no memory (0: none). `mem`: all zero for the default. */
 MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_gpu_model(uint64_t total_bytes, uint64_t context_bytes, uint64_t fail_at, struct msnap_mem mem, struct msnap_gpu *out,
                 struct msnap_error *err);
@@ -98,7 +98,7 @@ struct msnap_replay_result {
 };
 
 /* Issues the sequence. An allocation that the device refuses is a result, not an error; any other
- * refusal is MSNAP_EDEVICE and names its call. Whatever happens, everything taken is given back. */
+ * failure is MSNAP_EDEVICE and names its call. Whatever happens, everything taken is given back. */
 MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_replay_run(const struct msnap_history *h, struct msnap_gpu *gpu, const struct msnap_replay_options *options,
                  struct msnap_replay_result *out, struct msnap_error *err);
