@@ -23,5 +23,7 @@ score stats.verdicts python3 score/score_stats.py corpus/verdicts
 score summary python3 "$source/tests/corpus/check_summary.py" "$program" corpus/training corpus/settings corpus/verdicts corpus/extras
 score verdicts python3 score/score_verdicts.py corpus/verdicts
 score simulate python3 "$source/tests/corpus/check_simulate.py" "$program" corpus/training corpus/settings corpus/verdicts corpus/extras
+score categories python3 score/score_categories.py corpus/training
+score leaks python3 score/score_leaks.py corpus/training
 score settings python3 score/score_settings.py corpus/settings gpt_var frag
 exit $failed
