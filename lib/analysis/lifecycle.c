@@ -20,10 +20,23 @@ struct walk {
     uint32_t end;       /* what is freed after this event goes because the program ends: after the last step, or the last block made */
 };
 
-/* Steps before this index have ended when `event` happens. */
-static size_t step_at(const struct msnap_steps *s, uint32_t event)
+enum { NEAR = 6 }; /* most blocks go within so many phases or steps */
+
+static size_t phase_near(const struct msnap_steps *s, size_t phase, uint32_t event)
 {
-    size_t lo = 0, hi = s->n;
+    for (size_t i = phase; i < s->n_phases && i < phase + NEAR; i++)
+        if (s->phases[i].last >= event)
+            return i;
+    return msnap_phase_at(s, event);
+}
+
+/* Steps before this index have ended when `event` happens; those before `from` have. */
+static size_t step_near(const struct msnap_steps *s, size_t from, uint32_t event)
+{
+    size_t lo = from, hi = s->n;
+    for (; lo < hi && lo < from + NEAR; lo++)
+        if (s->steps[lo].last >= event)
+            return lo;
     while (lo < hi) { /* the first step that ends at the event or after */
         const size_t mid = lo + (hi - lo) / 2;
         if (s->steps[mid].last < event)
@@ -44,7 +57,7 @@ static enum msnap_goes went(const struct walk *w, size_t row)
         return MSNAP_GOES_UNKNOWN;
     if (w->phase < s->n_phases && freed <= s->phases[w->phase].last)
         return MSNAP_GOES_AT_ONCE;
-    const size_t phase = msnap_phase_at(s, freed), step = s->n ? step_at(s, freed) : 0;
+    const size_t phase = phase_near(s, w->phase, freed), step = step_near(s, w->step, freed);
     if (w->phase < s->n_phases && s->phases[w->phase].kind == MSNAP_PHASE_FORWARD && s->phases[phase].kind == MSNAP_PHASE_BACKWARD && step == w->step)
         return MSNAP_GOES_BACKWARD;
     if (freed > w->end && w->step + 1 < s->n)
