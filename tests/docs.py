@@ -3,6 +3,7 @@
 
 docs/architecture.md lists every source file with its own first line. With PROGRAM, each "$ memsnap ..." in a ```console block
 of README.md and docs/*.md is run at the top of the tree and must print what follows it; a line "..." stands for any lines.
+A picture "-o NAME" that docs/pictures/NAME shows must be drawn so.
 --write renews both."""
 import glob, os, re, shutil, subprocess, sys, tempfile
 
@@ -80,6 +81,13 @@ if program:
                 real = run(re.sub(r"-o (\w+)\.", lambda o: "-o " + tmp, command), where)   # pictures go elsewhere
                 real = re.sub(re.escape(tmp), (re.search(r"-o (\w+\.)", command) or [0, ""])[1], real)
                 for f in glob.glob(tmp + "*"):
+                    shown_file = "docs/pictures/" + re.search(r"-o (\S+)", command)[1]
+                    if os.path.exists(shown_file) and open(f, "rb").read() != open(shown_file, "rb").read():
+                        if write:
+                            shutil.copyfile(f, shown_file)
+                        else:
+                            bad += 1
+                            print(f"{shown_file} is not what memsnap draws now; renew it: python3 tests/docs.py . build/cli/memsnap --write")
                     os.remove(f)
                 lines = shown.rstrip("\n").split("\n") if shown.strip() else []
                 if not matches(lines, real):
