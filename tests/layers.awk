@@ -1,5 +1,5 @@
 # layers.awk -- fails on an include that goes upward: base <- format <- model <- analysis inside lib/,
-# and render/, cli/ see <memsnap/*.h> and their own files only. Run from the top of the tree.
+# and lib/replay/, render/, cli/ see <memsnap/*.h> and their own files only. Run from the top of the tree.
 BEGIN {
     n = split("base format model analysis", order); for (i = 1; i <= n; i++) level[order[i]] = i
     # Public headers stand on the level of what implements them; those not named are analysis.
@@ -7,7 +7,8 @@ BEGIN {
 }
 FNR == 1 {
     split(FILENAME, part, "/"); top = part[1]
-    mine = top == "lib" ? level[part[2]] : 0   # lib/include and what is outside lib/: 0
+    mine = top == "lib" ? level[part[2]] : 0   # lib/include, lib/replay and what is outside lib/: 0
+    if (top == "lib" && part[2] != "include" && part[2] != "replay" && !mine) { print FILENAME ": lib/" part[2] " has no layer"; bad = 1 }
 }
 /^[ \t]*#[ \t]*include[ \t]*["<]/ {
     match($0, /["<][^">]*[">]/); quote = substr($0, RSTART, 1); name = substr($0, RSTART + 1, RLENGTH - 2)
@@ -15,7 +16,7 @@ FNR == 1 {
     if (quote == "<") {
         if (name ~ /^memsnap\//) {
             header = substr(name, 9)
-            if (top == "lib" && mine) up = (header in public ? public[header] : 4) > mine
+            if (top == "lib" && mine) up = (header in public ? public[header] : 4) > mine || header == "replay.h"
         }
     } else if (top == "lib" && mine) {
         split(name, to, "/")

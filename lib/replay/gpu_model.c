@@ -93,7 +93,7 @@ static int drop(struct model *m, enum thing_kind kind, uint64_t id, uint64_t *si
     return 0;
 }
 
-static uint64_t pages(uint64_t size) { return (size + PAGE - 1) / PAGE * PAGE; }
+static uint64_t pages(uint64_t size) { return size > UINT64_MAX - PAGE ? UINT64_MAX : (size + PAGE - 1) / PAGE * PAGE; }
 
 static uint64_t next_addr(struct model *m, uint64_t size)
 {

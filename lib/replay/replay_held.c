@@ -306,9 +306,8 @@ void msnap_replay_give_all_back(struct replay *r)
             worked(r, "cuStreamSynchronize", r->gpu->stream_wait(r->gpu->ctx, r->stream[i]));
     for (int attempt = 0; attempt < 2; attempt++) { /* what the driver refuses once is offered once more */
         bool gone = give_memory(r);
-        gone &= give_reservations(r);
-        gone &= give_streams(r);
-        if (gone)
+        gone = give_reservations(r) && gone;
+        if ((gone || attempt) && give_streams(r)) /* last: blocks are given back on their streams */
             break;
     }
     free(r->held.v);
