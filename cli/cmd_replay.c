@@ -61,27 +61,27 @@ static int progress(void *ctx, uint64_t event, uint64_t n, uint64_t held)
     return interrupted;
 }
 
-static void put_oom(struct msnap_sink *t, const char *label, bool any, uint32_t event, uint64_t requested)
+static void put_oom(struct msnap_sink *t, const char *label, bool any, uint32_t event, uint64_t requested, const char *none)
 {
     char count[32], size[24];
     if (any)
         msnap_putf(t, "  %-12s out of memory at event %s, %s asked\n", label, format_count(count, event), msnap_format_bytes(size, requested));
     else
-        msnap_putf(t, "  %-12s everything was served\n", label);
+        msnap_putf(t, "  %-12s %s\n", label, none);
 }
 
 static void put_text(struct output *out, const struct msnap_gpu *g, const char *mode, const struct msnap_replay_result *r, bool touch)
 {
     struct msnap_sink *t = &out->sink;
-    char a[24], b[24], c[24], n[32];
+    char a[24], b[24], n[32];
     msnap_put_terminal(t, g->name, strlen(g->name));
     msnap_putf(t, ", %s in all, %s free at the start, mode %s\n", msnap_format_bytes(a, g->total_bytes), msnap_format_bytes(b, r->free_at_start_bytes), mode);
     if (r->context_bytes > UINT64_C(3) << 30)
         msnap_putf(t, "  Warning: %s were in use before: other processes share this card.\n", msnap_format_bytes(a, r->context_bytes));
     if (r->ballast_bytes)
         msnap_putf(t, "  %s of ballast make the card as full as it was.\n", msnap_format_bytes(a, r->ballast_bytes));
-    put_oom(t, "recorded:", r->recorded_oom, r->recorded_oom_event, r->recorded_oom_requested);
-    put_oom(t, "here:", r->oom, r->oom_event, r->oom_requested);
+    put_oom(t, "recorded:", r->recorded_oom, r->recorded_oom_event, r->recorded_oom_requested, "no out of memory that ended it");
+    put_oom(t, "here:", r->oom, r->oom_event, r->oom_requested, "everything was served");
     msnap_puts(t, "  ");
     if (r->reproduced == 1)
         term_put(t, out->color, STYLE_BAD, r->limited ? "Reproduced: it fails again at the same event, by the process's limit." : "Reproduced: it fails again at the same event, by the device's own refusal.");
@@ -100,7 +100,6 @@ static void put_text(struct output *out, const struct msnap_gpu *g, const char *
     for (int k = 0; k < MSNAP_N_CALLS; k++)
         if (r->calls[k].count)
             msnap_putf(t, "  %-8s %9" PRIu64 " %11.1f %11.1f %11.1f\n", msnap_call_name((enum msnap_call)k), r->calls[k].count, r->calls[k].median, r->calls[k].p99, r->calls[k].max);
-    (void)c;
 }
 
 static void add_oom(struct json *j, const char *key, bool any, uint32_t event, uint64_t requested)
