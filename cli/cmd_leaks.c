@@ -52,8 +52,13 @@ static int print_device(struct cli *cli, const char *path, const struct msnap_sn
     if (!arena)
         return cli_error(EXIT_MACHINE, path, "no memory");
     int code = EXIT_FINE;
-    if (msnap_history_build(s, device, 0, arena, &h, &err) != MSNAP_OK || msnap_steps_build(&h, arena, &steps, &err) != MSNAP_OK ||
-        msnap_classify(&h, &steps, NULL, arena, &classes, &err) != MSNAP_OK || msnap_leaks_find(&h, &steps, arena, &leaks, &err) != MSNAP_OK) {
+    bool ok = msnap_history_build(s, device, 0, arena, &h, &err) == MSNAP_OK && msnap_steps_build(&h, arena, &steps, &err) == MSNAP_OK &&
+              msnap_classify(&h, &steps, NULL, arena, &classes, &err) == MSNAP_OK;
+    if (ok) {
+        h.classes = &classes;
+        ok = msnap_leaks_find(&h, &steps, arena, &leaks, &err) == MSNAP_OK;
+    }
+    if (!ok) {
         code = cli_fail(cli, path, &err);
     } else if (devices) {
         cJSON *d = json_object(j, devices, NULL);
@@ -84,6 +89,8 @@ static int print(struct cli *cli, struct output *out, const char *path, const st
     for (size_t i = 0; i < s->n_devices && code == EXIT_FINE; i++)
         if (s->devices[i].device != MSNAP_HOST && cli_wants_device(cli, &s->devices[i]))
             code = print_device(cli, path, s, &s->devices[i], &j, devices, out);
+    if (!devices && code == EXIT_FINE && !s->n_devices)
+        msnap_puts(&out->sink, "Neither events nor segments: the file cannot tell.\n");
     if (!devices)
         return code;
     const int finished = json_finish(&j, &out->sink);

@@ -1,4 +1,5 @@
 /* leaks.c -- what each step leaves behind, by stack, and whether that goes on. */
+#include <memsnap/classify.h>
 #include <memsnap/leaks.h>
 
 #include "base/arena.h"
@@ -156,7 +157,8 @@ enum msnap_status msnap_leaks_find(const struct msnap_history *h, const struct m
             r.before_bytes += a->block_size[row];
         else if (step == steps->n)
             r.outside_bytes += a->block_size[row];
-        if (step == steps->n)
+        /* A library's workspace is made once and used again, on whatever line first needs it. */
+        if (step == steps->n || (h->classes && h->classes->category[row] == MSNAP_WORKSPACE))
             continue;
         struct by_stack *b = &stacks[msnap_alloc_stack(h, row)];
         left[n] = (struct left){(uint32_t)row, (uint32_t)step, 0};

@@ -61,6 +61,24 @@ static void a_line_that_leaves_a_block_each_step(void **state)
     free(l);
 }
 
+static void a_workspace_is_none(void **state)
+{
+    struct fixture *f = *state;
+    struct loop *l;
+    struct msnap_leaks k = leaks_of(f, 8, each, &l);
+    assert_int_equal(k.n, 1);
+    uint8_t *category = calloc(l->h.allocs.n, 1);
+    assert_non_null(category);
+    memset(category, MSNAP_WORKSPACE, l->h.allocs.n);
+    const struct msnap_classes classes = {.category = category};
+    l->h.classes = &classes;
+    assert_int_equal(msnap_leaks_find(&l->h, &l->steps, f->arena, &k, &f->err), MSNAP_OK);
+    assert_int_equal(k.n, 0);
+    assert_int_equal(k.bytes_per_step, 0);
+    free(category);
+    free(l);
+}
+
 static void two_lines(char *to, size_t size, size_t step)
 {
     (void)step;
@@ -167,7 +185,7 @@ static void three_steps_are_too_few_to_tell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_loop_that_keeps_nothing), TEST(a_line_that_leaves_a_block_each_step), TEST(the_line_that_leaves_most_comes_first),
+        TEST(a_loop_that_keeps_nothing), TEST(a_line_that_leaves_a_block_each_step), TEST(a_workspace_is_none), TEST(the_line_that_leaves_most_comes_first),
         TEST(a_leak_may_begin_later), TEST(a_leak_every_third_step), TEST(a_warm_up_is_none), TEST(a_cache_that_fills_is_none),
         TEST(a_queue_of_bounded_length_is_none), TEST(a_growing_sequence_is_none), TEST(optimizer_state_is_none), TEST(three_steps_are_too_few_to_tell),
     };

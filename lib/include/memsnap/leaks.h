@@ -33,7 +33,8 @@ struct msnap_leaks {
     uint64_t outside_bytes;         /* made outside the steps and still live at the end: set-up, or after the loop */
 };
 
-/* Results live in `arena`. O(allocations). */
+/* With h->classes, workspaces of libraries are left out: they are made once and used again. Results live in `arena`.
+ * O(allocations). */
 MSNAP_API MSNAP_CHECKED enum msnap_status
 msnap_leaks_find(const struct msnap_history *h, const struct msnap_steps *steps, struct msnap_arena *arena,
                  struct msnap_leaks *out, struct msnap_error *err);
