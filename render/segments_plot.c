@@ -54,7 +54,7 @@ static enum msnap_status look_at(struct segments *g, struct msnap_error *err)
         return status;
     const size_t n_named = g->grouping.n_groups - (g->grouping.has_rest ? 1 : 0);
     for (size_t i = 0; i < n_named && i < MAX_GROUPS; i++)
-        g->looks[i] = (uint8_t)msnap_look_of_group(i);
+        g->looks[i] = (uint8_t)msnap_look_of_group(g->by == MSNAP_BY_CATEGORY ? g->grouping.rows[i].key : i);
     g->colours = (struct msnap_seg_colours){g->grouping.group_of, n_named < MAX_GROUPS ? n_named : MAX_GROUPS, g->looks};
     return MSNAP_OK;
 }

@@ -175,12 +175,12 @@ static size_t make_layers(struct msnap_canvas *c, enum msnap_group_by by, size_t
         const uint64_t *bytes = split->bytes + g * n_columns;
         if (!chosen[g])
             continue;
-        layers[n++] = (struct layer){bytes, split->at_peak[g], 0, msnap_group_label(s, c->h, by, &grouping->rows[g]),
+        layers[n++] = (struct layer){bytes, split->at_peak[g], msnap_look_of_group(grouping->rows[g].key), msnap_group_label(s, c->h, by, &grouping->rows[g]),
                                      msnap_group_title(s, c->h, by, &grouping->rows[g], split->at_peak[g]),
                                      (double)split->sum[g] / (double)highest_of(bytes, n_columns)};
     }
     qsort(layers + first, n - first, sizeof *layers, steadier_first);
-    for (size_t i = first; i < n; i++)
+    for (size_t i = first; i < n && by != MSNAP_BY_CATEGORY; i++) /* a category has one colour in all pictures */
         layers[i].look = msnap_look_of_group(i - first);
     add_rest(c, layers, &n);
     return n;
