@@ -737,7 +737,7 @@ names of that machine were replaced by others of the same length, nothing else w
 """
 
 REAL = {
-    "dcgan.pickle.gz": "DCGAN, three steps, Python stacks", "gpt_var.oom.pickle.gz": "a GPT with varying lengths under a limit, ended by an OOM",
+    "dcgan.pickle.gz": "DCGAN, four steps, Python stacks", "gpt_var.oom.pickle.gz": "a GPT with varying lengths under a limit, ended by an OOM",
     "gpt_var.nocache.pickle.gz": "recorded without the caching allocator: no segments, empty traces",
     "gpt.ring.pickle.gz": "a GPT whose ring kept the last 700 events", "device_oom.pickle.gz": "a real out-of-memory of the whole device",
     "mempool.pickle.gz": "private pools (MemPool)", "graphs.pickle.gz": "CUDA graphs", "graphs.expandable.pickle.gz": "the same with expandable segments",
