@@ -189,6 +189,8 @@ static int print(struct cli *cli, struct output *out, const char *path, const st
         first = false;
         code = print_device(cli, path, s, &s->devices[i], &j, devices, out);
     }
+    if (!devices && code == EXIT_FINE && !s->n_devices)
+        msnap_puts(&out->sink, "Neither events nor segments: the file cannot tell.\n");
     if (!devices)
         return code;
     const int finished = json_finish(&j, &out->sink);

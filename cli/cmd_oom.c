@@ -55,6 +55,8 @@ static int print(struct cli *cli, struct output *out, const char *path, const st
     for (size_t i = 0; i < s->n_devices && code == EXIT_FINE; i++)
         if (s->devices[i].device != MSNAP_HOST && cli_wants_device(cli, &s->devices[i]))
             code = print_device(cli, path, s, &s->devices[i], &j, devices, out);
+    if (!devices && code == EXIT_FINE && !s->n_devices)
+        msnap_puts(&out->sink, "Neither events nor segments: the file cannot tell.\n");
     if (!devices)
         return code;
     const int finished = json_finish(&j, &out->sink);

@@ -78,7 +78,10 @@ void put_oom_advice(struct msnap_sink *t, const struct msnap_snapshot *s, const 
     const bool expandable = s->settings.known && s->settings.expandable_segments;
     switch (o->verdict) {
     case MSNAP_EXHAUSTED:
-        put_line(t, "No allocator setting helps: use less. Smaller batch or sequence, activation checkpointing,");
+        if (!o->certain)
+            put_line(t, "Not certain: near the upper end of what is not known a setting might help; `memsnap tune` tries them.");
+        put_line(t, o->certain ? "No allocator setting helps: use less. Smaller batch or sequence, activation checkpointing,"
+                               : "Else use less: smaller batch or sequence, activation checkpointing,");
         put_line(t, "bf16, sharding; `memsnap peak --at oom` names what holds the memory.");
         break;
     case MSNAP_FRAGMENTED:

@@ -23,6 +23,8 @@ int simulate_config(const struct cli *cli, const char *path, const struct msnap_
         out->limit = own.limit;
         out->capacity = own.capacity;
     }
+    if (cli_given(cli, "no-limit") && (cli_given(cli, "limit") || cli_given(cli, "capacity")))
+        return cli_usage(cli->command, "--no-limit takes away what --%s gives: use one of them", cli_given(cli, "limit") ? "limit" : "capacity");
     out->no_caching = cli_given(cli, "no-caching");
     if (cli_given(cli, "no-limit") || cli_given(cli, "limit") || cli_given(cli, "capacity"))
         out->limit = out->capacity = MSNAP_NO_LIMIT;
@@ -41,7 +43,7 @@ static void put_explanation(struct msnap_sink *t, const struct msnap_sim_config 
     put_bytes(t, r->oom_segment);
     msnap_puts(t, " while ");
     put_bytes(t, r->oom_held);
-    msnap_puts(t, " were held, which is above ");
+    msnap_puts(t, " were held: together more than ");
     if (c->limit != MSNAP_NO_LIMIT) {
         msnap_puts(t, "the limit of ");
         put_bytes(t, c->limit);

@@ -89,8 +89,9 @@ void msnap_find_oom(struct finding_list *l)
     switch (o->verdict) {
     case MSNAP_EXHAUSTED:
         FINDING_TITLE(f, "Out of memory: everything was in use");
-        FINDING_ADVICE(f, "No allocator setting helps. Hold less: the largest part of the peak is %s (%s). Smaller batch or sequence, activation checkpointing, bf16, "
-                          "sharding.", category, msnap_format_bytes(name, bytes));
+        FINDING_ADVICE(f, "%s Hold less: the largest part of the peak is %s (%s). Smaller batch or sequence, activation checkpointing, bf16, "
+                          "sharding.", o->certain ? "No allocator setting helps."
+                                                  : "Most likely no allocator setting helps; the limit is only known as a range, and near its upper end one might (memsnap tune).", category, msnap_format_bytes(name, bytes));
         break;
     case MSNAP_FRAGMENTED:
         FINDING_TITLE(f, "Out of memory: enough was free, but not in one piece");
