@@ -21,6 +21,7 @@ struct bare {
     struct stretch *stretches;
     size_t n;
     struct msnap_sizes gradients;
+    bool ended_by_oom; /* the last stretch: its pass was cut, and what it leaves behind need not be gradients */
 };
 
 static bool lies_in(const struct phase_spans *s, uint32_t event)
@@ -66,7 +67,7 @@ static bool find_gradients(struct bare *b, bool sure)
         if (k == b->n)
             break;
         struct stretch *s = &b->stretches[k];
-        if (born < s->first || (s->first_gradient != MSNAP_NO_EVENT && !sure))
+        if (born < s->first || (s->first_gradient != MSNAP_NO_EVENT && !sure) || (!sure && b->ended_by_oom && k + 1 == b->n))
             continue;
         const bool is_one = sure ? freed != MSNAP_NO_EVENT && lies_in(&b->zeros, freed)
                                  : k > 0 && (freed == MSNAP_NO_EVENT || freed >= s->end) && size[born] > 64 &&
@@ -234,6 +235,15 @@ static bool sizes_of_states(struct bare *b, struct msnap_arena *arena)
     return true;
 }
 
+static bool ends_by_oom(const struct msnap_history *h)
+{
+    const uint8_t *action = EVENT_COLUMN(h, action);
+    for (size_t i = h->device->n_events; i-- > 0;)
+        if (action[i] == MSNAP_OOM || action[i] == MSNAP_ALLOC)
+            return action[i] == MSNAP_OOM;
+    return false;
+}
+
 bool msnap_phases_by_annotations(const struct msnap_history *h, struct msnap_arena *arena, struct msnap_steps *out)
 {
     struct bare b = {.h = h, .gradients = {.arena = arena}};
@@ -241,6 +251,7 @@ bool msnap_phases_by_annotations(const struct msnap_history *h, struct msnap_are
     if (!msnap_phase_spans(h, "Optimizer.", arena, &b.all) || !msnap_phase_spans(h, "Optimizer.zero_grad#", arena, &b.zeros) ||
         !cut(&b, arena) || !find_gradients(&b, true))
         return false;
+    b.ended_by_oom = ends_by_oom(h);
     const bool has_gradients = b.gradients.n > 0;
     if (!has_gradients && !sizes_of_states(&b, arena))
         return false;
@@ -250,7 +261,7 @@ bool msnap_phases_by_annotations(const struct msnap_history *h, struct msnap_are
         const struct stretch *s = &b.stretches[k];
         const uint32_t after = k + 1 < b.n ? b.stretches[k + 1].first : s->end;
         const bool is_known = s->first_gradient != MSNAP_NO_EVENT, is_last = k + 1 == b.n;
-        const bool ok = is_known || (!has_gradients && !is_last) ? split(&b, s, &phases)
+        const bool ok = is_known || (!has_gradients && !is_last) || (is_last && b.ended_by_oom) ? split(&b, s, &phases)
                                                                 : put_phase(&phases, s->first, s->end, is_last ? MSNAP_PHASE_OTHER : MSNAP_PHASE_FORWARD);
         if (!ok || !put_phase(&phases, s->end, after, MSNAP_PHASE_OPTIMIZER))
             return false;

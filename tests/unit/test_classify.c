@@ -236,6 +236,19 @@ static void without_stacks_annotations_and_lives_tell(void **state)
     free(l);
 }
 
+static void a_forward_pass_cut_by_an_oom_leaves_no_gradients(void **state)
+{
+    /* As above, but the second step fails in its forward pass, and an activation c has the size of a gradient. */
+    static const struct loop_note notes[] = {{"Optimizer.step#Adam.step", 11, 14}, {"Optimizer.zero_grad#Adam.zero_grad", 15, 16}, {NULL, 0, 0}};
+    struct loop *l = loop_classified(*state,
+        "N+w4000 N+v1000 N+x300 N+h500 N+t70 N-t N+s0 N+g4000 N+d1000 N-h N-s "
+        "N+m4000 N+n1000 N+u50 N-u N-g N-d "
+        "N+y300 N-x N+j0 N+c4000 N+e500 N+f900 N!o9000 N-e N-f", notes, NULL);
+    assert_string_equal(loop_category(l, 'c'), "activation");
+    assert_string_equal(loop_category(l, 'g'), "gradient");
+    free(l);
+}
+
 static void two_passes_between_two_steps_without_stacks(void **state)
 {
     /* Two micro-batches; gradients are made by the first. */
@@ -309,7 +322,7 @@ int main(void)
         TEST(a_deep_copy_of_a_model_is_a_weight), TEST(one_block_for_all_parameters_is_a_weight), TEST(a_tensor_with_a_gradient_is_a_weight), TEST(ddp_makes_buckets),
         TEST(buckets_hold_the_gradients_where_nothing_else_does), TEST(shards_by_when_they_are_made), TEST(cublas_keeps_a_workspace),
         TEST(what_is_given_back_at_once_is_a_workspace), TEST(a_cache_that_user_code_makes_for_inference),
-        TEST(tuning_is_temporary_however_long), TEST(without_stacks_annotations_and_lives_tell), TEST(nothing_known_is_unknown),
+        TEST(tuning_is_temporary_however_long), TEST(without_stacks_annotations_and_lives_tell), TEST(a_forward_pass_cut_by_an_oom_leaves_no_gradients), TEST(nothing_known_is_unknown),
         TEST(the_users_rules_come_first), TEST(too_many_rules_are_refused), TEST(categories_add_up_to_the_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

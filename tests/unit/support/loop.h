@@ -1,5 +1,5 @@
 /* loop.h -- training loops as words: each is a letter for the stack, + or - for made or freed, the
- * block's letter, and at birth its size: "W+w1000 U+x300 F+h500 B+g1000 B-h O+m1000 Z-g".
+ * block's letter, and at birth its size; ! is an OOM of any letter and a size: "W+w1000 U+x300 F+h500 B+g1000 B-h O+m1000 Z-g".
  *
  * Stacks: W a module's weights move, F a module's forward, U the user's loop, V another line of it,
  * L the loss in the loop, B the engine's thread (no frames), A who waits for it, H the same
@@ -138,7 +138,7 @@ static inline struct loop *loop_history(const char *words, const struct loop_not
             continue;
         }
         const char stack = p[0], what = p[1], block = p[2];
-        assert_true(n < LOOP_MAX && (what == '+' || what == '-') && isalpha((unsigned char)block));
+        assert_true(n < LOOP_MAX && (what == '+' || what == '-' || what == '!') && isalpha((unsigned char)block));
         p += 3;
         l->stack[n] = l->stack_of[(unsigned char)stack];
         l->time_us[n] = 10 * (int64_t)n;
@@ -152,6 +152,9 @@ static inline struct loop *loop_history(const char *words, const struct loop_not
             held += l->size[n];
             if (held > l->h.peak.totals.allocated)
                 l->h.peak = (struct msnap_moment){(uint32_t)n, {held, held, held, held}};
+        } else if (what == '!') {
+            l->action[n] = MSNAP_OOM;
+            l->size[n] = 512 * loop_number(&p);
         } else {
             const uint32_t row = l->row_of[(unsigned char)block];
             l->action[n] = MSNAP_FREE_REQUESTED;
