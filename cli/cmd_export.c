@@ -31,6 +31,8 @@ static int export_books(const struct cli *cli, const char *path, enum table tabl
         return cli_error(EXIT_MACHINE, path, "no memory for the device's history");
     enum msnap_status status = msnap_history_build(s, device, table == EVENTS ? MSNAP_WITH_SERIES : 0, arena, &h, &err);
     int code = status == MSNAP_OK ? window_of(cli, path, &h, &first, &last) : EXIT_FINE;
+    if (status == MSNAP_OK && code == EXIT_FINE && last < first && device->n_events)
+        cli_note(cli, "device %d: no events lie between --from and --to", (int)device->device);
     if (status == MSNAP_OK && code == EXIT_FINE && table == EVENTS) {
         status = export_events(rows, &h, first, last, arena, &err);
     } else if (status == MSNAP_OK && code == EXIT_FINE) {

@@ -192,8 +192,8 @@ static bool emulate_fullness(struct replay *r, uint64_t free_now, const struct m
     const uint64_t need = judged->totals.reserved + judged->device_free_bytes;
     if (free_now < need)
         return msnap_replay_stop(r, MSNAP_EDEVICE,
-                                 "the card has %" PRIu64 " MiB free, but the recording held %" PRIu64 " MiB with %" PRIu64 " MiB free at its OOM; use a larger card, "
-                                 "or --no-ballast to try it on this one", free_now / MIB, judged->totals.reserved / MIB, judged->device_free_bytes / MIB);
+                                 "the card has %" PRIu64 " MiB free, but the recording held %" PRIu64 " MiB with %" PRIu64 " MiB free at its OOM; use a larger card "
+                                 "(in a dry run: --capacity with a larger size), or --no-ballast to try it on this one", free_now / MIB, judged->totals.reserved / MIB, judged->device_free_bytes / MIB);
     return hold_ballast(r, free_now - need);
 }
 
