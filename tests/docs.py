@@ -22,7 +22,7 @@ def first_line(path):
 
 def table():
     rows, stems = [], {}
-    for folder in ("lib/include/memsnap", "lib/base", "lib/format", "lib/model", "lib/analysis", "render/include/memsnap", "render", "cli"):
+    for folder in ("lib/include/memsnap", "lib/base", "lib/format", "lib/model", "lib/analysis", "lib/replay", "render/include/memsnap", "render", "cli"):
         for path in sorted(glob.glob(folder + "/*.[ch]") + glob.glob(folder + "/*.def")):
             stems.setdefault(os.path.splitext(path)[0], []).append(path)
     for stem, paths in stems.items():
