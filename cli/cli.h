@@ -58,6 +58,8 @@ struct command {
     int (*run)(struct cli *cli);
 };
 
+struct msnap_history;
+
 /* A parsed option. */
 struct opt_value {
     const struct opt *opt;
@@ -144,5 +146,13 @@ int output_close(const struct cli *cli, struct output *out, int code);
 /* For commands whose file is written by a library (cmd_plot): whether `path` may be written, by the
  * same rules. EXIT_FINE, or prints and returns the code. */
 int output_check(const struct cli *cli, const char *path);
+
+/* ---- the frame that commands on one snapshot share (frame.c) ---- */
+typedef int cli_snapshot_fn(struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s);
+typedef int cli_history_fn(struct cli *cli, struct output *out, const char *path, const struct msnap_history *h, struct msnap_arena *arena);
+/* Opens the output and the first operand, checks --device, calls `print` and closes all. The exit code. */
+int cli_on_snapshot(struct cli *cli, cli_snapshot_fn *print);
+/* The same with the history of one device, for commands that simulate: a file without events is refused. */
+int cli_on_requests(struct cli *cli, cli_history_fn *run_on);
 
 #endif

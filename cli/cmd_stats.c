@@ -102,24 +102,7 @@ static int print(struct cli *cli, struct output *out, const char *path, const st
     return code;
 }
 
-static int run(struct cli *cli)
-{
-    const char *path = cli->operands[0];
-    const struct msnap_device *device;
-    struct msnap_snapshot *s;
-    struct output out;
-    int code = output_open(cli, &out);
-    if (code != EXIT_FINE)
-        return code;
-    code = cli_open(cli, path, &s);
-    if (code != EXIT_FINE)
-        return output_close(cli, &out, code);
-    code = cli_given(cli, "device") ? cli_device(cli, path, s, &device) : EXIT_FINE;
-    if (code == EXIT_FINE)
-        code = print(cli, &out, path, s);
-    msnap_snapshot_free(s);
-    return output_close(cli, &out, code);
-}
+static int run(struct cli *cli) { return cli_on_snapshot(cli, print); }
 
 const struct command command_stats = {
     .name = "stats",
