@@ -1,5 +1,6 @@
 /* cmd_leaks.c -- `memsnap leaks`: what each step leaves behind. */
 #include "commands.h"
+#include "each_gpu.h"
 #include "leaks_words.h"
 #include "oom_words.h"
 
@@ -78,23 +79,7 @@ static int print_device(struct cli *cli, const char *path, const struct msnap_sn
 
 static int print(struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s)
 {
-    struct json j;
-    cJSON *devices = NULL;
-    int code = EXIT_FINE;
-    if (cli_given(cli, "json")) {
-        json_start(&j, "memsnap.leaks/1");
-        json_text(&j, j.root, "file", path, strlen(path));
-        devices = json_array(&j, j.root, "devices");
-    }
-    for (size_t i = 0; i < s->n_devices && code == EXIT_FINE; i++)
-        if (s->devices[i].device != MSNAP_HOST && cli_wants_device(cli, &s->devices[i]))
-            code = print_device(cli, path, s, &s->devices[i], &j, devices, out);
-    if (!devices && code == EXIT_FINE && !s->n_devices)
-        msnap_puts(&out->sink, "Neither events nor segments: the file cannot tell.\n");
-    if (!devices)
-        return code;
-    const int finished = json_finish(&j, &out->sink);
-    return code != EXIT_FINE ? code : finished;
+    return each_gpu(cli, out, path, s, "memsnap.leaks/1", print_device);
 }
 
 static int run(struct cli *cli) { return cli_on_snapshot(cli, print); }

@@ -1,5 +1,6 @@
 /* cmd_oom.c -- `memsnap oom`: each OOM judged at its event. */
 #include "commands.h"
+#include "each_gpu.h"
 #include "oom_words.h"
 
 #include "figures.h"
@@ -44,23 +45,7 @@ static int print_device(struct cli *cli, const char *path, const struct msnap_sn
 
 static int print(struct cli *cli, struct output *out, const char *path, const struct msnap_snapshot *s)
 {
-    struct json j;
-    cJSON *devices = NULL;
-    int code = EXIT_FINE;
-    if (cli_given(cli, "json")) {
-        json_start(&j, "memsnap.oom/1");
-        json_text(&j, j.root, "file", path, strlen(path));
-        devices = json_array(&j, j.root, "devices");
-    }
-    for (size_t i = 0; i < s->n_devices && code == EXIT_FINE; i++)
-        if (s->devices[i].device != MSNAP_HOST && cli_wants_device(cli, &s->devices[i]))
-            code = print_device(cli, path, s, &s->devices[i], &j, devices, out);
-    if (!devices && code == EXIT_FINE && !s->n_devices)
-        msnap_puts(&out->sink, "Neither events nor segments: the file cannot tell.\n");
-    if (!devices)
-        return code;
-    const int finished = json_finish(&j, &out->sink);
-    return code != EXIT_FINE ? code : finished;
+    return each_gpu(cli, out, path, s, "memsnap.oom/1", print_device);
 }
 
 static int run(struct cli *cli) { return cli_on_snapshot(cli, print); }
